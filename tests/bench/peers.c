@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * redis is started by us with nothing but the socket, and ended by its process id. Open MPI's
+ * program is compiled when it is wanted (peer/mpi_split.c), because the tree must build without
+ * Open MPI. Ranks yield when they wait (--oversubscribe): with more ranks than processors that
+ * is the setting its users are told to take, and without it a split takes milliseconds.
+ */
+#include "peers.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "rawecho.h"
+
+static const char ping[] = "*1\r\n$4\r\nPING\r\n";
+static const char pong[] = "+PONG\r\n";
+
+bool peer_installed(const char *program)
+{
+	const char *dir = getenv("PATH");
+	char path[4096];
+	size_t n;
+
+	while (dir && *dir) {
+		n = strcspn(dir, ":");
+		snprintf(path, sizeof(path), "%.*s/%s", (int)n, dir, program);
+		if (!access(path, X_OK))
+			return true;
+		dir += n + (dir[n] == ':');
+	}
+	return false;
+}
+
+static void silence(void)
+{
+	int fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	dup2(fd, 0);
+	dup2(fd, 1);
+	dup2(fd, 2);
+}
+
+bool peer_redis_start(struct peer_redis *r, const char *dir, int cpu)
+{
+	const struct timespec pause = {.tv_nsec = 5000000};
+	uint64_t limit = bench_now_ns() + 10000000000ull;
+	int fd;
+
+	if (!peer_installed("redis-server"))
+		return false;
+	snprintf(r->path, sizeof(r->path), "%s/redis.sock", dir);
+	r->pid = bench_fork();
+	if (!r->pid) {
+		bench_pin(cpu);
+		silence();
+		execlp("redis-server", "redis-server", "--port", "0", "--unixsocket", r->path,
+		       "--save", "", "--appendonly", "no", "--dir", dir, (char *)NULL);
+		_exit(127);
+	}
+	while ((fd = floor_connect_unix(r->path, SOCK_STREAM)) < 0) {
+		if (bench_now_ns() > limit || waitpid(r->pid, NULL, WNOHANG) == r->pid)
+			bench_die("redis-server does not come up on %s", r->path);
+		nanosleep(&pause, NULL);
+	}
+	close(fd);
+	return true;
+}
+
+void peer_redis_stop(struct peer_redis *r)
+{
+	bench_kill(r->pid);
+	unlink(r->path);
+	r->pid = 0;
+}
+
+static int redis_connect(void *ctx)
+{
+	const struct peer_redis *r = ctx;
+
+	return floor_connect_unix(r->path, SOCK_STREAM);
+}
+
+static size_t redis_burst(void *ctx, uint32_t first_id, unsigned count, uint8_t *out, size_t room)
+{
+	size_t one = sizeof(ping) - 1;
+	unsigned i;
+
+	(void)ctx;
+	(void)first_id;
+	if (one * count > room)
+		bench_die("redis: %u requests do not fit in one send", count);
+	for (i = 0; i < count; i++)
+		memcpy(out + i * one, ping, one);
+	return one * count;
+}
+
+static unsigned redis_answers(void *ctx, const uint8_t *in, size_t bytes, size_t *consumed)
+{
+	size_t one = sizeof(pong) - 1;
+	unsigned n = 0;
+
+	(void)ctx;
+	for (; (n + 1) * one <= bytes; n++)
+		if (memcmp(in + n * one, pong, one))
+			bench_die("redis: an answer that is not +PONG: %.*s", (int)one,
+				  (const char *)in + n * one);
+	*consumed = n * one;
+	return n;
+}
+
+void peer_redis_target(struct peer_redis *r, struct loadgen_target *target)
+{
+	*target = (struct loadgen_target){.name = "redis PING",
+					  .ctx = r,
+					  .connect = redis_connect,
+					  .burst = redis_burst,
+					  .answers = redis_answers};
+}
+
+/* Runs a program, its standard output into `out`; its exit status. */
+static int run(char *const argv[], const char *dir, char *out, size_t room)
+{
+	size_t used = 0;
+	ssize_t n;
+	int pipes[2], status;
+	pid_t pid;
+
+	if (pipe2(pipes, O_CLOEXEC))
+		bench_die("pipe: %s", strerror(errno));
+	pid = bench_fork();
+	if (!pid) {
+		silence();
+		dup2(pipes[1], 1);
+		setenv("TMPDIR", dir, 1);
+		execvp(argv[0], argv);
+		_exit(127);
+	}
+	close(pipes[1]);
+	while (used + 1 < room && (n = read(pipes[0], out + used, room - 1 - used)) > 0)
+		used += (size_t)n;
+	out[used] = '\0';
+	close(pipes[0]);
+	if (waitpid(pid, &status, 0) != pid)
+		bench_die("%s: waitpid: %s", argv[0], strerror(errno));
+	return status;
+}
+
+/* Compiled once for each directory. */
+static bool mpi_build(const char *dir, char *program, size_t room)
+{
+	const char *src = getenv("HC_BENCH_SRC");
+	char cc[] = "mpicc", o2[] = "-O2", o[] = "-o";
+	char source[4096], out[256];
+	char *argv[] = {cc, o2, o, program, source, NULL};
+
+	snprintf(source, sizeof(source), "%s/peer/mpi_split.c", src ? src : "tests/bench");
+	snprintf(program, room, "%s/mpi_split", dir);
+	return !access(program, X_OK) || !run(argv, dir, out, sizeof(out));
+}
+
+bool peer_mpi_split(struct peer_mpi *m, const char *dir, unsigned ranks, unsigned turns)
+{
+	char mpirun[] = "mpirun", root[] = "--allow-run-as-root", over[] = "--oversubscribe";
+	char bind[] = "--bind-to", none[] = "none", n[] = "-n", np[16], count[16];
+	char program[256], out[512];
+	char *argv[] = {mpirun, root, over, bind, none, n, np, program, count, NULL};
+
+	*m = (struct peer_mpi){0};
+	snprintf(m->what, sizeof(m->what), PEER_NOT_INSTALLED);
+	if (!peer_installed("mpicc") || !peer_installed("mpirun"))
+		return false;
+	snprintf(np, sizeof(np), "%u", ranks);
+	snprintf(count, sizeof(count), "%u", turns);
+	snprintf(m->what, sizeof(m->what), "mpi_split.c does not compile");
+	if (!mpi_build(dir, program, sizeof(program)))
+		return false;
+	snprintf(m->what, sizeof(m->what), "mpirun failed");
+	if (run(argv, dir, out, sizeof(out)))
+		return false;
+	if (sscanf(out, "%lf %lf %127[^\n]", &m->p50_us, &m->p99_us, m->what) == 3)
+		return true;
+	snprintf(m->what, sizeof(m->what), "mpi_split.c printed no figures");
+	return false;
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What others do, measured in the same run. A peer that is not installed is no error: it is
+ * reported as "not installed" and its figures as null.
+ */
+#ifndef HC_BENCH_PEERS_H
+#define HC_BENCH_PEERS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "loadgen.h"
+
+#define PEER_NOT_INSTALLED "not installed"
+
+/* Whether a program of that name is in PATH. */
+bool peer_installed(const char *program);
+
+struct peer_redis {
+	char path[108];
+	pid_t pid;
+};
+
+/* A private server without persistence on a socket below `dir`; false: not installed. */
+bool peer_redis_start(struct peer_redis *r, const char *dir, int cpu);
+void peer_redis_stop(struct peer_redis *r);
+/* PING as redis-cli sends it, the answer +PONG. */
+void peer_redis_target(struct peer_redis *r, struct loadgen_target *target);
+
+struct peer_mpi {
+	double p50_us;
+	double p99_us;
+	char what[128]; /* version, or why there are no figures */
+};
+
+/* MPI_Comm_split over `ranks` local ranks, first entry to last return; false: see what. */
+bool peer_mpi_split(struct peer_mpi *m, const char *dir, unsigned ranks, unsigned turns);
+
+#endif

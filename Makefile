@@ -1,0 +1,223 @@
+# SPDX-License-Identifier: Apache-2.0
+# One non-recursive Makefile. Everything built goes below $(O) (default: build).
+#
+#   make              the daemon, the library and the command line
+#   make help         all targets in a line each
+#
+# Each folder is compiled with only the -I paths that it may use; that is how the
+# layering of doc/design.md is enforced.
+
+SHELL   := /bin/bash
+O       ?= build
+CC      ?= gcc
+ifeq ($(origin CC),default)
+CC      := gcc
+endif
+PREFIX  ?= /usr
+LIBDIR  ?= $(PREFIX)/lib/$(shell $(CC) -print-multiarch 2>/dev/null)
+SYSCONFDIR ?= /etc
+UNITDIR ?= $(PREFIX)/lib/systemd
+VERSION := 0.1.0
+T       ?=
+B       ?=
+SAN     ?=
+
+WARN := -Wall -Wextra -Wconversion -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
+        -Wpointer-arith -Wcast-qual -Wwrite-strings -Wundef -Wvla -Wformat=2 -Wno-format-nonliteral \
+        -Wimplicit-fallthrough
+WERROR ?= -Werror
+OPT    ?= -O2 -g
+
+ifeq ($(SAN),asan)
+override O := $(O)/asan
+SANFLAGS := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
+else ifeq ($(SAN),tsan)
+override O := $(O)/tsan
+SANFLAGS := -fsanitize=thread -fno-omit-frame-pointer
+else ifneq ($(SAN),)
+$(error SAN is '$(SAN)'; wanted: asan or tsan)
+endif
+
+BASE := -std=c11 -D_GNU_SOURCE -DHC_VERSION='"$(VERSION)"' $(OPT) $(WARN) $(WERROR) $(SANFLAGS) \
+        -fno-common -fstack-protector-strong -MMD -MP $(CFLAGS)
+
+# pkg-config is asked only once its answer is needed, so that `make deps` runs without it
+pc = $(shell pkg-config --cflags $(1) 2>/dev/null)
+pl = $(shell pkg-config --libs $(1) 2>/dev/null)
+
+inc-proto     := -Iinclude -Iproto
+inc-file      := $(inc-proto) -Iproto/file
+inc-conf      := $(inc-proto) -Iconf
+inc-core      := $(inc-proto) -Idaemon/core
+inc-shell     := $(inc-proto) -Iproto/file -Iconf -Idaemon/core -Idaemon/shell
+inc-libclient := $(inc-proto) -Ilibclient
+inc-ctl       := $(inc-proto) -Iproto/file -Iconf -Ihcommctl
+inc-tests     := $(inc-proto) -Iproto/file -Iconf -Idaemon/core -Idaemon/shell -Ilibclient -Ihcommctl -Itests/lib
+
+src-proto     := $(filter-out proto/gen.c,$(wildcard proto/*.c))
+src-file      := $(wildcard proto/file/*.c)
+src-conf      := $(filter-out conf/gen.c,$(wildcard conf/*.c))
+src-core      := $(wildcard daemon/core/*.c)
+src-shell     := $(wildcard daemon/shell/*.c)
+src-libclient := $(wildcard libclient/*.c)
+src-ctl       := $(wildcard hcommctl/*.c)
+src-tlib      := $(wildcard tests/lib/*.c)
+
+obj = $(patsubst %.c,$(O)/obj/%.o,$(1))
+pic = $(patsubst %.c,$(O)/pic/%.o,$(1))
+
+libs-hcommd = $(call pl,libevent_core libevent_pthreads sqlite3 jansson inih libsystemd)
+libs-ctl    = $(call pl,smartcols jansson inih)
+libs-check  = $(call pl,check)
+
+.PHONY: all help deps deps-bench demo check check-long bench fuzz lint gen install clean FORCE
+.DELETE_ON_ERROR:
+.SECONDARY:
+
+all: $(O)/hcommd $(O)/hcommctl $(O)/libhcomm.so.1
+
+help:
+	@sed -n 's/^#: //p' Makefile
+
+#: make                    build hcommd, hcommctl and libhcomm.so.1 into build/
+#: make deps               install the Debian packages that are missing (only if some are)
+#: make demo               the main job, end to end, without root
+#: make check [T=name] [SAN=asan|tsan]   the tests
+#: make check-long         the long tests
+#: make bench [B=name]     the benchmarks, JSON lines
+#: make deps-bench         packages of the peers that the benchmarks compare with
+#: make fuzz [T=seconds]   the fuzzers, T seconds each
+#: make lint               format, layering, generated files, symbols
+#: make gen                write the generated files anew
+#: make install DESTDIR= PREFIX=
+#: make clean
+
+deps:
+	@tests/lib/deps.sh build
+deps-bench:
+	@tests/lib/deps.sh bench
+
+# ---- objects -------------------------------------------------------------------------------
+
+define folder
+$(O)/obj/$(2)/%.o: $(2)/%.c
+	@mkdir -p $$(@D)
+	$(CC) $(BASE) $(inc-$(1)) $(3) -c -o $$@ $$<
+endef
+$(eval $(call folder,proto,proto))
+$(eval $(call folder,file,proto/file))
+$(eval $(call folder,conf,conf))
+$(eval $(call folder,core,daemon/core))
+$(eval $(call folder,shell,daemon/shell))
+$(eval $(call folder,ctl,hcommctl))
+$(eval $(call folder,tests,tests/lib))
+$(eval $(call folder,tests,tests/unit))
+$(eval $(call folder,tests,tests/api))
+$(eval $(call folder,tests,tests/sys))
+$(eval $(call folder,tests,tests/cases))
+$(eval $(call folder,tests,tests/bench,-Itests/bench -Itests/bench/floor))
+$(eval $(call folder,tests,tests/bench/floor,-Itests/bench -Itests/bench/floor))
+
+$(O)/pic/proto/%.o: proto/%.c
+	@mkdir -p $(@D)
+	$(CC) $(BASE) -fPIC -fvisibility=hidden $(inc-proto) -c -o $@ $<
+$(O)/pic/libclient/%.o: libclient/%.c
+	@mkdir -p $(@D)
+	$(CC) $(BASE) -fPIC -fvisibility=hidden $(inc-libclient) -c -o $@ $<
+
+# ---- archives and programs -----------------------------------------------------------------
+
+$(O)/libhcproto.a: $(call obj,$(src-proto))
+$(O)/libhcfile.a:  $(call obj,$(src-file))
+$(O)/libhcconf.a:  $(call obj,$(src-conf))
+$(O)/libhccore.a:  $(call obj,$(src-core))
+$(O)/libhcshell.a: $(call obj,$(filter-out daemon/shell/main.c,$(src-shell)))
+$(O)/libhctest.a:  $(call obj,$(src-tlib))
+$(O)/%.a:
+	@mkdir -p $(@D)
+	rm -f $@ && ar rcs $@ $^
+
+$(O)/hcommd: $(call obj,daemon/shell/main.c) $(O)/libhcshell.a $(O)/libhccore.a $(O)/libhcconf.a $(O)/libhcfile.a $(O)/libhcproto.a
+	$(CC) $(BASE) -pthread -o $@ $^ $(LDFLAGS) $(libs-hcommd)
+
+$(O)/libhcomm.so.1: $(call pic,$(src-libclient)) $(call pic,$(src-proto)) libclient/libhcomm.map
+	$(CC) $(BASE) -shared -Wl,-soname,libhcomm.so.1 -Wl,--version-script=libclient/libhcomm.map \
+		$(if $(SAN),,-Wl,-z,defs) -o $@ $(filter %.o,$^) $(LDFLAGS)
+	@ln -sf libhcomm.so.1 $(O)/libhcomm.so
+
+$(O)/hcommctl: $(call obj,$(src-ctl)) $(O)/libhcconf.a $(O)/libhcfile.a $(O)/libhcproto.a $(O)/libhcomm.so.1
+	$(CC) $(BASE) -o $@ $(filter-out %.so.1,$^) -L$(O) -lhcomm -Wl,-rpath,'$$ORIGIN' $(LDFLAGS) $(libs-ctl)
+
+$(O)/gen: $(call obj,proto/gen.c) $(O)/libhcconf.a $(O)/libhcproto.a
+	$(CC) $(BASE) -o $@ $^ $(call pl,inih)
+
+# ---- tests ---------------------------------------------------------------------------------
+
+tests-unit  := $(patsubst tests/%.c,$(O)/tests/%,$(wildcard tests/unit/test_*.c))
+tests-api   := $(patsubst tests/%.c,$(O)/tests/%,$(wildcard tests/api/*.c))
+tests-sys   := $(patsubst tests/%.c,$(O)/tests/%,$(wildcard tests/sys/test_*.c))
+tests-cases := $(patsubst tests/%.c,$(O)/tests/%,$(wildcard tests/cases/*.c))
+tests-all   := $(tests-unit) $(tests-api) $(tests-sys) $(tests-cases)
+
+# unit tests see the insides; the others go through the shared library alone
+$(O)/tests/unit/%: $(O)/obj/tests/unit/%.o $(O)/libhctest.a $(O)/libhcshell.a $(O)/libhccore.a $(O)/libhcconf.a $(O)/libhcfile.a $(O)/libhcproto.a $(O)/libhcclient.a
+	@mkdir -p $(@D)
+	$(CC) $(BASE) -pthread -o $@ $< -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(LDFLAGS) $(libs-check) $(libs-hcommd)
+$(O)/libhcclient.a: $(call pic,$(src-libclient))
+
+define sotest
+$(O)/tests/$(1)/%: $(O)/obj/tests/$(1)/%.o $(O)/libhctest.a $(O)/libhcproto.a $(O)/libhcomm.so.1
+	@mkdir -p $$(@D)
+	$(CC) $(BASE) -pthread -o $$@ $$< $(O)/libhctest.a $(O)/libhcproto.a -L$(O) -lhcomm -Wl,-rpath,'$$$$ORIGIN/../..' $(LDFLAGS) $(libs-check)
+endef
+$(eval $(call sotest,api))
+$(eval $(call sotest,sys))
+$(eval $(call sotest,cases))
+
+check: all $(tests-all)
+	@O=$(O) SAN=$(SAN) tests/lib/run.sh quick "$(T)" $(tests-all)
+check-long: all $(tests-all)
+	@O=$(O) SAN=$(SAN) HC_LONG=1 tests/lib/run.sh long "$(T)" $(tests-all)
+
+demo:
+	@$(MAKE) --no-print-directory deps
+	@$(MAKE) --no-print-directory all
+	@O=$(O) tests/lib/demo.sh
+
+# ---- benchmarks ----------------------------------------------------------------------------
+
+bench-progs := $(patsubst tests/bench/%.c,$(O)/bench/%,$(wildcard tests/bench/bench_*.c))
+floor-objs  := $(call obj,$(wildcard tests/bench/floor/*.c) $(filter-out $(wildcard tests/bench/bench_*.c),$(wildcard tests/bench/*.c)))
+$(O)/libhcbench.a: $(floor-objs)
+$(O)/bench/%: $(O)/obj/tests/bench/%.o $(O)/libhcbench.a $(O)/libhctest.a $(O)/libhcproto.a $(O)/libhcomm.so.1
+	@mkdir -p $(@D)
+	$(CC) $(BASE) -pthread -o $@ $< $(filter %.a,$^) -L$(O) -lhcomm -Wl,-rpath,'$$ORIGIN/..' $(LDFLAGS) $(call pl,sqlite3)
+bench: all $(bench-progs)
+	@O=$(O) tests/bench/run.sh "$(B)" $(bench-progs)
+
+# ---- fuzzers -------------------------------------------------------------------------------
+
+FUZZ_CC ?= clang
+fuzz-progs := $(patsubst tests/fuzz/%.c,$(O)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
+$(O)/fuzz/%: tests/fuzz/%.c $(src-proto) $(src-file) $(src-conf) $(src-core)
+	@mkdir -p $(@D)
+	$(FUZZ_CC) -std=c11 -D_GNU_SOURCE -DHC_VERSION='"$(VERSION)"' -O1 -g -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined \
+		$(inc-tests) -o $@ $(filter %.c,$^) $(call pl,jansson inih)
+fuzz: $(fuzz-progs)
+	@O=$(O) tests/fuzz/run.sh "$(or $(T),10)" $(fuzz-progs)
+
+# ---- the house -----------------------------------------------------------------------------
+
+gen: $(O)/gen
+	@$(O)/gen .
+lint: all $(O)/gen
+	@O=$(O) CC=$(CC) tests/lib/lint.sh
+
+install: all
+	@O=$(O) DESTDIR=$(DESTDIR) PREFIX=$(PREFIX) LIBDIR=$(LIBDIR) SYSCONFDIR=$(SYSCONFDIR) \
+		UNITDIR=$(UNITDIR) VERSION=$(VERSION) tests/lib/install.sh
+
+clean:
+	rm -rf $(O)
+
+-include $(shell find $(O) -name '*.d' 2>/dev/null)

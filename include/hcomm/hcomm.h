@@ -1,0 +1,443 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * hcomm: the client library of the communication-domain daemon hcommd.
+ *
+ * A session connects a process to the daemon of its node. Through it the process becomes a rank
+ * of domains (communicators), marks the operations that it runs, and hears what happens to the
+ * others. The library moves no payload of collectives itself.
+ *
+ * Rules that hold for every call
+ *   Return      0 or a negative HCOMM_E_*; hcomm_last_error() has the detail of the calling
+ *               thread: what, which rank, node or setting, value found, value wanted.
+ *   Structs     start with `uint32_t size`, set by the caller (HCOMM_INIT does it); they only
+ *               grow at the end, and a shorter one of an older caller is honoured.
+ *   Handles     are 64-bit values with a generation. An old one is answered with HCOMM_E_GONE.
+ *   Time-outs   are milliseconds: HCOMM_DEFAULT takes HCOMM_TIMEOUT_SEC, else the daemon's
+ *               setting; HCOMM_START (0) starts the work, returns HCOMM_E_IN_PROGRESS, and an
+ *               event ends it.
+ *   Threads     any thread may call, unless said otherwise. One waiter at a time reads the
+ *               socket and hands answers to the others. No library threads, no signal handlers,
+ *               no global constructors, no exit. SIGPIPE never reaches the host.
+ *   Events      are delivered only inside hcomm_dispatch, with no lock held; any call but
+ *               hcomm_close is allowed there.
+ *   fork        a child gets HCOMM_E_FORKED, without a system call; it may open its own session.
+ *   "blocking"  may wait for the daemon, at most until its time-out.
+ *   "later"     declared so that hosts can be written against it; returns
+ *               HCOMM_E_NOT_SUPPORTED in this version and does nothing.
+ */
+#ifndef HCOMM_H
+#define HCOMM_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define HCOMM_VERSION_MAJOR 0
+#define HCOMM_VERSION_MINOR 1
+#define HCOMM_VERSION_PATCH 0
+#define HCOMM_VERSION ((HCOMM_VERSION_MAJOR << 16) | (HCOMM_VERSION_MINOR << 8) | HCOMM_VERSION_PATCH)
+
+#define HCOMM_DEFAULT	 (-1) /* time-out: the configured one */
+#define HCOMM_START	 0    /* time-out: do not wait */
+#define HCOMM_ANY_DEVICE 0xffffffffu
+#define HCOMM_NO_RANK	 0xffffffffu
+#define HCOMM_UNKNOWN	 0xffffffffu /* retry-after is not known */
+#define HCOMM_ROOT_INFO_BYTES 4108   /* fits HcclRootInfo */
+#define HCOMM_NAME_BYTES 128	     /* with the NUL */
+#define HCOMM_TEXT_BYTES 1024	     /* with the NUL */
+
+/* Set `size` and zero the rest: struct hcomm_join j = HCOMM_INIT(struct hcomm_join); */
+#define HCOMM_INIT(type) {.size = (uint32_t)sizeof(type)}
+
+/* ---- errors: the rows of proto/errors.tbl.h ---- */
+enum hcomm_error {
+	HCOMM_OK = 0,
+	HCOMM_E_INVALID = -1,
+	HCOMM_E_NOT_SUPPORTED = -2,
+	HCOMM_E_NO_DAEMON = -3,
+	HCOMM_E_VERSION = -4,
+	HCOMM_E_PERMISSION = -5,
+	HCOMM_E_TIMEOUT = -6,
+	HCOMM_E_IN_PROGRESS = -7,
+	HCOMM_E_AGAIN = -8,
+	HCOMM_E_NOT_READY = -9,
+	HCOMM_E_GONE = -10,
+	HCOMM_E_NOT_FOUND = -11,
+	HCOMM_E_EXISTS = -12,
+	HCOMM_E_LIMIT = -13,
+	HCOMM_E_MISMATCH = -14,
+	HCOMM_E_LINK_UNAVAILABLE = -15,
+	HCOMM_E_DEVICE_OFFLINE = -16,
+	HCOMM_E_RESOURCE_EXHAUSTED = -17,
+	HCOMM_E_BUFFER_OVERFLOW = -18,
+	HCOMM_E_SUSPENDED = -19,
+	HCOMM_E_DAMAGED = -20,
+	HCOMM_E_ABORTED = -21,
+	HCOMM_E_PEER_LOST = -22,
+	HCOMM_E_FORKED = -23,
+	HCOMM_E_MALFORMED = -24,
+	HCOMM_E_STALE = -25,
+	HCOMM_E_BUSY = -26,
+	HCOMM_E_SYSTEM = -27,
+	HCOMM_E_NO_MEMORY = -28,
+	HCOMM_E_PORT_IN_USE = -29,
+	HCOMM_E_STORAGE = -30,
+	HCOMM_E_INTERNAL = -31,
+	HCOMM_E_FORCED = -32,
+	HCOMM_E_PEER_CLOSED = -33
+};
+
+/* Short text, name ("HCOMM_E_TIMEOUT") of an error; fixed strings, never NULL. */
+const char *hcomm_error_string(int error);
+const char *hcomm_error_name(int error);
+/* What it means and what to do, a sentence or two; never NULL. */
+const char *hcomm_error_explain(int error);
+/* The same outcome as HcclResult and as ncclResult_t; unknown values give the "internal" one. */
+int hcomm_to_hccl(int error);
+int hcomm_to_nccl(int error);
+/* Detail of the last call of this thread that failed, also when open failed. Valid until the
+ * thread's next call. Never NULL; "" after none. */
+const char *hcomm_last_error(void);
+/* After HCOMM_E_AGAIN in this thread: milliseconds to wait, or HCOMM_UNKNOWN. */
+uint32_t hcomm_retry_after(void);
+
+/* ---- version ---- */
+/* "0.1.0"; and HCOMM_VERSION of the library that runs. */
+const char *hcomm_version(void);
+uint32_t hcomm_version_number(void);
+/* 0 if a program built with `built_with` (its HCOMM_VERSION) can use this library, else
+ * HCOMM_E_VERSION; the text says which side to upgrade. */
+int hcomm_check_version(uint32_t built_with);
+
+/* ---- session ---- */
+struct hcomm_session;
+
+struct hcomm_open_args {
+	uint32_t size;
+	uint32_t timeout_ms;   /* of the first contact; 0 = 2,000 */
+	const char *socket;    /* NULL = HCOMM_SOCKET, else /run/hcomm/hcommd.sock */
+	const char *job;       /* job tag; NULL = HCOMM_JOB_ID */
+	uint32_t flags;	       /* 0 */
+};
+
+/*
+ * Connect. `args` may be NULL. Blocking. The caller owns *session until hcomm_close.
+ * NO_DAEMON (also with HCOMM_DISABLE=1), TIMEOUT ("socket there, daemon does not answer"),
+ * VERSION, PERMISSION, INVALID (a bad environment variable: named with its value; a socket path
+ * of more than 107 bytes), NO_MEMORY, SYSTEM.
+ */
+int hcomm_open(const struct hcomm_open_args *args, struct hcomm_session **session);
+/* Close, and free all of it: descriptors, mappings, memory. NULL is fine. Ranks that were not
+ * left stay members (detached) while the process lives. No other thread may be in a call. */
+void hcomm_close(struct hcomm_session *session);
+/* Descriptor to poll for reading; when readable call hcomm_dispatch. -1 while disconnected. */
+int hcomm_fd(struct hcomm_session *session);
+/* Wait at most timeout_ms (0: do not wait) for messages and deliver the events that have come.
+ * Returns the number of events delivered, or an error (PEER_CLOSED, FORKED). */
+int hcomm_dispatch(struct hcomm_session *session, int timeout_ms);
+/* One round trip through the daemon's core. Blocking. */
+int hcomm_ping(struct hcomm_session *session, int timeout_ms);
+
+struct hcomm_session_info {
+	uint32_t size;
+	uint32_t start;		  /* start number of the daemon */
+	uint64_t session;
+	uint64_t incarnation;
+	uint32_t uid;		  /* of this process, as the daemon sees it */
+	uint32_t fence;		  /* 1: references without locked instructions */
+	uint32_t protocol;
+	char node[HCOMM_NAME_BYTES];
+	char build[HCOMM_NAME_BYTES]; /* of the daemon */
+	char socket[HCOMM_NAME_BYTES];
+};
+int hcomm_session_get(struct hcomm_session *session, struct hcomm_session_info *info);
+
+/* ---- domain ---- */
+typedef uint64_t hcomm_domain; /* 0 is never a handle */
+
+enum hcomm_state { /* the words domain_state of proto/words.tbl.h */
+	HCOMM_FORMING = 1,
+	HCOMM_PROBING = 2,
+	HCOMM_ACTIVATING = 3,
+	HCOMM_ACTIVE = 4,
+	HCOMM_SUSPENDED = 5,
+	HCOMM_DAMAGED = 6,
+	HCOMM_DRAINING = 7,
+	HCOMM_DESTROYED = 8,
+	HCOMM_FAILED = 9
+};
+
+struct hcomm_root_info {
+	uint8_t bytes[HCOMM_ROOT_INFO_BYTES]; /* opaque; ship it to all ranks as it is */
+};
+
+struct hcomm_config { /* wishes of a domain; NULL = defaults */
+	uint32_t size;
+	uint32_t priority; /* scheduling class 0..7, default 0 */
+	uint32_t weight;   /* 1..100, default 1 (0 = default) */
+	uint32_t shared;   /* 1: the device may be used by several processes that all say so */
+	const char *name;  /* at most 127 bytes, unique for its owner on a node; NULL = derived */
+	const char *server; /* join_table: the own server where the table has several */
+};
+
+/* Way 1. Rank 0 asks for a root info; all ranks join with it. nranks 0: the first joiner says it.
+ * Blocking. LIMIT, PERMISSION, NO_DAEMON. */
+int hcomm_root_info(struct hcomm_session *session, uint32_t nranks, const struct hcomm_config *config,
+		    struct hcomm_root_info *info);
+/*
+ * Become `rank` of `nranks` with `device` (or HCOMM_ANY_DEVICE). Blocking until the domain is
+ * ACTIVE; the same (rank, process) again gets the same domain. With HCOMM_START *domain is valid
+ * at once and an event JOIN_DONE or JOIN_FAILED ends it.
+ * One rank alone (nranks == 1) needs no daemon: session may be NULL.
+ * TIMEOUT names the missing ranks, the setting, its value and origin; MISMATCH; BUSY names the
+ * holder of the rank; DEVICE_OFFLINE lists the devices here; GONE (expired); INVALID.
+ */
+int hcomm_join(struct hcomm_session *session, const struct hcomm_root_info *info, uint32_t nranks,
+	       uint32_t rank, uint32_t device, const struct hcomm_config *config, int timeout_ms,
+	       hcomm_domain *domain);
+/*
+ * Way 2. Become `rank` of the rank table at `path` (HCCL 1.0, 1.2, 2.0). The library reads the
+ * file and passes its contents; while its status is "initializing" it watches the file until the
+ * deadline. As hcomm_join, and NOT_READY; INVALID has the file's fault with line and column.
+ */
+int hcomm_join_table(struct hcomm_session *session, const char *path, uint32_t rank,
+		     const struct hcomm_config *config, int timeout_ms, hcomm_domain *domain);
+/* Way 5. This process takes the listed devices (count 0: all of the node), rank i the i-th.
+ * One handle stands for all ranks; operations name the rank by hcomm_op_begin_rank. */
+int hcomm_join_all_local(struct hcomm_session *session, const uint32_t *devices, uint32_t count,
+			 const struct hcomm_config *config, int timeout_ms, hcomm_domain *domain);
+
+/* Way 3. An agent makes a domain for others: create, add_device for each rank, activate; each
+ * rank's process then attaches by the domain's name (or id in hexadecimal). Blocking. */
+int hcomm_create(struct hcomm_session *session, uint32_t nranks, const struct hcomm_config *config,
+		 uint64_t *id);
+int hcomm_add_device(struct hcomm_session *session, uint64_t id, uint32_t rank, uint32_t device);
+int hcomm_activate(struct hcomm_session *session, uint64_t id, int timeout_ms);
+int hcomm_attach(struct hcomm_session *session, const char *name, uint32_t rank,
+		 const struct hcomm_config *config, int timeout_ms, hcomm_domain *domain);
+
+/* Way 4. All listed ranks of `parent` call it with the same list and sub_id; the index in the
+ * list is the new rank. A list that differs fails at once on every rank, naming who differed. */
+int hcomm_sub(hcomm_domain parent, const uint32_t *ranks, uint32_t count, uint64_t sub_id,
+	      const struct hcomm_config *config, int timeout_ms, hcomm_domain *domain);
+/* Every rank of `parent` calls it; equal colours form a domain, ranked by (key, parent rank).
+ * color < 0: in none; then *domain is 0 and the call succeeds. */
+int hcomm_split(hcomm_domain parent, int32_t color, int32_t key, const struct hcomm_config *config,
+		int timeout_ms, hcomm_domain *domain);
+/* Many sub-domains in one call. later */
+struct hcomm_batch_item {
+	const uint32_t *ranks;
+	uint32_t count;
+	uint64_t sub_id;
+	hcomm_domain domain; /* out */
+	int result;	     /* out */
+};
+int hcomm_batch(hcomm_domain parent, struct hcomm_batch_item *items, uint32_t count, int timeout_ms);
+
+/* Changes of members. later */
+int hcomm_grow(hcomm_domain domain, uint32_t nranks, int timeout_ms, struct hcomm_root_info *info);
+int hcomm_shrink(hcomm_domain domain, const uint32_t *ranks, uint32_t count, int timeout_ms);
+int hcomm_replace(hcomm_domain domain, uint32_t rank, uint32_t device, int timeout_ms);
+int hcomm_rebuild(hcomm_domain domain, const struct hcomm_config *config, int timeout_ms,
+		  hcomm_domain *successor);
+/* Explicit suspension. later */
+int hcomm_suspend(hcomm_domain domain, int timeout_ms);
+int hcomm_resume(hcomm_domain domain, int timeout_ms);
+
+/* This rank leaves in order: waits for its own references, then frees the handle. The last one
+ * out destroys; it is not a loss. FORCED: left, but references remained. Blocking. */
+int hcomm_leave(hcomm_domain domain, int timeout_ms);
+/* End the whole domain (owner or admin): waits for the cut, at most timeout_ms (HCOMM_DEFAULT =
+ * drain_timeout_s), then releases by force (FORCED; the text names who held on). Blocking. */
+int hcomm_destroy(hcomm_domain domain, int timeout_ms);
+/* The same by id or name, for those who are no member. */
+int hcomm_destroy_named(struct hcomm_session *session, uint64_t id, const char *name, int timeout_ms);
+/* This rank gives up at once; the others are told `reason`, their domain is DAMAGED. */
+int hcomm_abort(hcomm_domain domain, const char *reason);
+
+struct hcomm_status {
+	uint32_t size;
+	enum hcomm_state state;
+	uint64_t id;
+	uint32_t epoch;
+	uint32_t number;   /* state number */
+	uint32_t nranks;
+	uint32_t rank;	   /* own, or HCOMM_NO_RANK */
+	uint32_t arrived;  /* while forming */
+	uint32_t local;	   /* 1: a one-rank domain without a daemon */
+	uint32_t missing_count; /* of missing[] */
+	uint32_t missing[64];	/* first ranks that have not come */
+	char name[HCOMM_NAME_BYTES];
+	char cause[HCOMM_TEXT_BYTES]; /* why it is not ACTIVE */
+};
+/* From the shared page while the domain lives (not blocking); asks the daemon while forming and
+ * for the reason of an ended one. */
+int hcomm_status_get(hcomm_domain domain, struct hcomm_status *status);
+/* Blocking; by id or name, no member needed. */
+int hcomm_by_name(struct hcomm_session *session, uint64_t id, const char *name,
+		  struct hcomm_status *status);
+int hcomm_rank(hcomm_domain domain, uint32_t *rank);
+int hcomm_nranks(hcomm_domain domain, uint32_t *nranks);
+struct hcomm_member {
+	uint32_t size;
+	uint32_t rank, device, pid, uid;
+	char state[HCOMM_NAME_BYTES], node[HCOMM_NAME_BYTES], address[HCOMM_NAME_BYTES];
+};
+/* Up to *count members; *count becomes the number there are. BUFFER_OVERFLOW when more. Blocking. */
+int hcomm_members(hcomm_domain domain, struct hcomm_member *members, uint32_t *count);
+/* later */
+int hcomm_set_heartbeat(hcomm_domain domain, uint32_t interval_ms, uint32_t misses);
+
+/* ---- events ---- */
+enum hcomm_event_code { /* the words event_code of proto/words.tbl.h */
+	HCOMM_EV_DOMAIN_FORMING = 1,
+	HCOMM_EV_DOMAIN_ACTIVE = 2,
+	HCOMM_EV_DOMAIN_DAMAGED = 3,
+	HCOMM_EV_DOMAIN_DRAINING = 4,
+	HCOMM_EV_DOMAIN_DESTROYED = 5,
+	HCOMM_EV_DOMAIN_FAILED = 6,
+	HCOMM_EV_RANK_DIED = 7,
+	HCOMM_EV_RANK_LEFT = 8,
+	HCOMM_EV_RANK_ABORTED = 9,
+	HCOMM_EV_RANK_DETACHED = 10,
+	HCOMM_EV_FORCED_RELEASE = 11,
+	HCOMM_EV_JOIN_DONE = 16,
+	HCOMM_EV_JOIN_FAILED = 17
+};
+struct hcomm_event {
+	uint32_t size;
+	uint32_t code;	     /* enum hcomm_event_code */
+	uint64_t id;	     /* domain id */
+	hcomm_domain domain; /* handle of this process, or 0 */
+	enum hcomm_state state;
+	uint32_t epoch, number;
+	uint32_t rank; /* concerned, or HCOMM_NO_RANK */
+	uint32_t pid;
+	uint32_t lost; /* events dropped before this one because they were not read */
+	int error;     /* JOIN_FAILED: why */
+	char node[HCOMM_NAME_BYTES];
+	char text[HCOMM_TEXT_BYTES];
+};
+typedef void (*hcomm_event_fn)(const struct hcomm_event *event, void *context);
+/* One function for a session; NULL ends it. Events of the domains that the session is in. */
+int hcomm_on_event(struct hcomm_session *session, hcomm_event_fn fn, void *context);
+/* Also events of domain `id` (0: all that the caller may see) without being a member. Blocking. */
+int hcomm_subscribe(struct hcomm_session *session, uint64_t id, int on);
+
+/* ---- operations ---- */
+enum hcomm_op_kind { /* the words op_kind of proto/words.tbl.h */
+	HCOMM_OP_ALL_REDUCE = 1,
+	HCOMM_OP_BROADCAST = 2,
+	HCOMM_OP_REDUCE = 3,
+	HCOMM_OP_ALL_GATHER = 4,
+	HCOMM_OP_REDUCE_SCATTER = 5,
+	HCOMM_OP_ALL_TO_ALL = 6,
+	HCOMM_OP_GATHER = 7,
+	HCOMM_OP_SCATTER = 8,
+	HCOMM_OP_BARRIER = 9,
+	HCOMM_OP_OTHER = 10,
+	HCOMM_OP_SEND = 11,
+	HCOMM_OP_RECV = 12
+};
+#define HCOMM_OP_NOWAIT 1u /* SUSPENDED or DRAINING for a change: return instead of waiting */
+
+struct hcomm_op { /* opaque; lives with the caller from begin to end */
+	uint64_t private_[2];
+};
+/*
+ * Take a reference before an operation, and return it after. op_begin of one domain is called by
+ * one thread at a time (it numbers the collectives); op_end by any thread, with the token of the
+ * begin. Neither makes a system call while the domain is ACTIVE.
+ * SUSPENDED, DAMAGED, ABORTED, GONE: refused, no reference is held. A second op_end of one token
+ * is HCOMM_E_INVALID where it can be seen.
+ */
+int hcomm_op_begin(hcomm_domain domain, enum hcomm_op_kind kind, uint64_t bytes, uint32_t flags,
+		   struct hcomm_op *op);
+int hcomm_op_begin_rank(hcomm_domain domain, uint32_t rank, enum hcomm_op_kind kind, uint64_t bytes,
+			uint32_t flags, struct hcomm_op *op);
+int hcomm_op_end(struct hcomm_op *op);
+/* Switch the flight recorder of a domain. later */
+int hcomm_op_record(hcomm_domain domain, int on);
+
+/* ---- sync. later ---- */
+int hcomm_barrier(hcomm_domain domain, int timeout_ms);
+
+/* ---- exchange: a key-value table for each domain. later ---- */
+int hcomm_put(hcomm_domain domain, const char *key, const void *value, uint32_t bytes);
+int hcomm_get(hcomm_domain domain, const char *key, void *value, uint32_t *bytes, int timeout_ms);
+int hcomm_fence(hcomm_domain domain, int timeout_ms);
+
+/* ---- memory. later ---- */
+enum hcomm_memory_kind { HCOMM_MEM_HOST = 1, HCOMM_MEM_HBM = 2, HCOMM_MEM_DDR = 3 };
+int hcomm_mem_register(hcomm_domain domain, void *address, uint64_t bytes, enum hcomm_memory_kind kind,
+		       uint64_t key);
+int hcomm_mem_lookup(hcomm_domain domain, uint32_t rank, uint64_t address, uint64_t bytes, uint64_t *key);
+int hcomm_mem_unregister(hcomm_domain domain, void *address);
+
+/* ---- channels. later ---- */
+typedef uint64_t hcomm_channel;
+struct hcomm_channel_args {
+	uint32_t size;
+	uint32_t peer;		 /* rank */
+	uint32_t bandwidth_mbps; /* share wished */
+	uint32_t hold_ms;	 /* how long it will be held; 0 = not known */
+	uint32_t wait;		 /* 1: queue until the time-out, 0: answer at once */
+	uint32_t path_type;	 /* 0 = any */
+};
+int hcomm_channel_acquire(hcomm_domain domain, const struct hcomm_channel_args *args, int timeout_ms,
+			  hcomm_channel *channel);
+int hcomm_channel_acquire_gang(hcomm_domain domain, const struct hcomm_channel_args *args, uint32_t count,
+			       int timeout_ms, hcomm_channel *channels);
+int hcomm_channel_release(hcomm_channel channel);
+int hcomm_channel_send(hcomm_channel channel, const void *data, uint32_t bytes, int timeout_ms);
+int hcomm_channel_recv(hcomm_channel channel, void *data, uint32_t *bytes, int timeout_ms);
+int hcomm_channel_poll(hcomm_channel channel, int timeout_ms);
+int hcomm_channel_status(hcomm_channel channel, uint32_t *status);
+
+/* ---- topology and health. later ---- */
+int hcomm_bandwidth(hcomm_domain domain, uint32_t source, uint32_t destination, uint64_t *mbps);
+int hcomm_route(hcomm_domain domain, uint32_t source, uint32_t destination, char *text, size_t bytes);
+struct hcomm_advice {
+	uint32_t size;
+	uint32_t algorithm;
+	uint32_t root;
+	double predicted_us;
+	char why[HCOMM_TEXT_BYTES];
+};
+int hcomm_advise(hcomm_domain domain, enum hcomm_op_kind kind, uint64_t bytes, struct hcomm_advice *advice);
+struct hcomm_health {
+	uint32_t size;
+	uint32_t healthy;
+	uint32_t running;
+	uint32_t stragglers;
+	char last_error[HCOMM_TEXT_BYTES];
+};
+int hcomm_health_get(hcomm_domain domain, struct hcomm_health *health);
+
+/* ---- operators ---- */
+struct hcomm_filter { /* NULL = all */
+	uint32_t size;
+	uint32_t since_s; /* events: only the last so many seconds; 0 = all */
+	uint64_t id;	  /* only this domain; 0 = all */
+	const char *name; /* only this name; NULL = all */
+	uint32_t limit;	  /* rows at most; 0 = all */
+};
+/* Called for each row: a struct of hcomm/views.h for `view`, valid during the call. Return 0 to go
+ * on; any other value ends the query, which returns it. */
+typedef int (*hcomm_row_fn)(const void *row, void *context);
+/* Rows of a view (HCOMM_VIEW_* of hcomm/views.h). A list that changes between pages is read again
+ * from the start up to 3 times before a row was delivered; later changes end in STALE. Blocking. */
+int hcomm_query(struct hcomm_session *session, uint32_t view, const struct hcomm_filter *filter,
+		hcomm_row_fn fn, void *context);
+/* An operator's word: "reload", "log-level" with its argument, "drain". Blocking. `answer` may be
+ * NULL. PERMISSION, INVALID. */
+int hcomm_admin(struct hcomm_session *session, const char *verb, const char *argument, int timeout_ms,
+		char *answer, size_t bytes);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

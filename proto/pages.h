@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Memory that daemon and clients share, on one node: state slabs and op arenas.
+ *
+ * State slab: a file of 512-byte records, one for each domain of an owner uid. The daemon writes,
+ * clients map it read-only. Every record opens with the *gate*, one word that op_begin loads:
+ * (start number << 40) | (tag << 8) | state. The daemon gives the tag with the domain: a counter of
+ * the slot's reuse and the low bits of the epoch (bit 0 is the epoch's parity), so that an old
+ * handle never takes the next domain in the slot for its own. A client knows the word that means
+ * "open for me"; any other value sends it to the slow path. So a new epoch, a new state, a reused
+ * slot and a restarted daemon are all noticed by the one load.
+ *
+ * Op arena: a memfd for each session, sealed in size; 1,024-byte blocks, one for each (domain,
+ * rank) of the process; zero is a valid start, untouched blocks cost nothing. The client writes,
+ * the daemon reads and believes nothing beyond "this process says so". A block is a head line,
+ * 14 lines of one thread each, and a line that further threads share with atomic adds. Each line
+ * counts begins and ends, monotonic, for each parity of the epoch.
+ *
+ * The race between op_begin and a drain (Dekker's): a client stores "begun" and then loads the
+ * gate; the daemon closes the gate and then loads the counters. The client's store-load fence is
+ * paid by the daemon with membarrier(GLOBAL_EXPEDITED). Without membarrier clients use a locked
+ * add. The daemon sums all ends first and then all begins (acquire), so equal means equal.
+ *
+ * These are host structs: both sides are the same machine. The layout is asserted here and may
+ * only grow into reserved space.
+ */
+#ifndef HC_PAGES_H
+#define HC_PAGES_H
+
+#include <assert.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define HC_RECORD_BYTES	 512u
+#define HC_SLAB_RECORDS	 4096u /* records in one slab file: 2 MiB, sparse */
+#define HC_BLOCK_BYTES	 1024u
+#define HC_BLOCK_LINES	 14u   /* threads with a line of their own */
+#define HC_ARENA_BLOCKS	 131072u /* 128 MiB, sparse: 10,000 domains of 8 ranks and more */
+#define HC_CAUSE_BYTES	 192u
+
+#define HC_GATE(start, tag, state)                                                                 \
+	(((uint64_t)(start) << 40) | ((uint64_t)(uint32_t)(tag) << 8) | (uint8_t)(state))
+#define HC_TAG(reuse, epoch) ((((uint32_t)(reuse)) << 12) | ((uint32_t)(epoch) & 0xfffu))
+
+struct hc_page_record {
+	_Atomic uint64_t gate;	 /* HC_GATE(start, tag, state) */
+	_Atomic uint64_t id;	 /* domain id; 0 = free slot */
+	_Atomic uint64_t cut;	 /* DRAINING: begin up to this number; valid when cut_set */
+	_Atomic uint32_t cut_set;
+	_Atomic uint32_t wake;	 /* futex word: +1 at every change */
+	_Atomic uint32_t number; /* state number */
+	_Atomic uint32_t nranks;
+	_Atomic uint32_t cause_kind; /* enum hc_event_code of the first cause */
+	_Atomic uint32_t cause_rank;
+	_Atomic uint32_t cause_pid;
+	_Atomic uint32_t seq; /* odd while cause is being written: readers copy and compare */
+	_Atomic uint32_t epoch;
+	_Atomic uint32_t flags; /* 0 */
+	char cause[HC_CAUSE_BYTES]; /* in words, NUL-terminated */
+	/* the routes of the pairs of this node: two copies and an index (links between nodes) */
+	_Atomic uint32_t route_index;
+	uint32_t route_reserved;
+	_Atomic uint64_t routes[2][12];
+	uint8_t reserved[512 - 64 - HC_CAUSE_BYTES - 8 - 192];
+};
+static_assert(sizeof(struct hc_page_record) == HC_RECORD_BYTES, "state record");
+static_assert(offsetof(struct hc_page_record, gate) == 0, "gate first");
+
+struct hc_page_line {
+	_Atomic uint64_t begins[2]; /* by parity of the epoch */
+	_Atomic uint64_t ends[2];
+	uint64_t reserved[4];
+};
+static_assert(sizeof(struct hc_page_line) == 64, "a cache line");
+
+struct hc_page_head {
+	_Atomic uint64_t begun;	    /* number of the last collective begun, 0 = none */
+	_Atomic uint64_t last_kind; /* enum hcomm_op_kind of it */
+	_Atomic uint64_t domain;    /* id, for the reader of a core file */
+	_Atomic uint64_t nonce;	    /* proof of shared memory: what the daemon put is echoed inverted */
+	_Atomic uint64_t p2p_kind;  /* kind of the last point-to-point operation */
+	uint64_t reserved[3];
+};
+static_assert(sizeof(struct hc_page_head) == 64, "a cache line");
+
+struct hc_page_block {
+	struct hc_page_head head;
+	struct hc_page_line line[HC_BLOCK_LINES];
+	struct hc_page_line shared; /* further threads, with atomic adds */
+};
+static_assert(sizeof(struct hc_page_block) == HC_BLOCK_BYTES, "arena block");
+
+#endif

@@ -148,7 +148,11 @@ $(O)/libhcomm.so.1: $(call pic,$(src-libclient)) $(call pic,$(src-proto)) libcli
 $(O)/hcommctl: $(call obj,$(src-ctl)) $(O)/libhcconf.a $(O)/libhcfile.a $(O)/libhcproto.a $(O)/libhcomm.so.1
 	$(CC) $(BASE) -o $@ $(filter-out %.so.1,$^) -L$(O) -lhcomm -Wl,-rpath,'$$ORIGIN' $(LDFLAGS) $(libs-ctl)
 
-$(O)/gen: $(call obj,proto/gen.c) $(O)/libhcconf.a $(O)/libhcproto.a
+# the generator sees tables of two folders; it links no print.o, which needs what it writes
+$(O)/obj/proto/gen.o: proto/gen.c
+	@mkdir -p $(@D)
+	$(CC) $(BASE) $(inc-proto) -Iconf -c -o $@ $<
+$(O)/gen: $(call obj,proto/gen.c proto/codec.c proto/words.c) $(O)/libhcconf.a
 	$(CC) $(BASE) -o $@ $^ $(call pl,inih)
 
 # ---- tests ---------------------------------------------------------------------------------

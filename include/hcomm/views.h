@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Made by `make gen` from proto/views.tbl.h. Do not edit. */
+/*
+ * Rows that hcomm_query delivers. `size` says how much of the struct the library filled;
+ * later versions append fields, they change none. Strings end with a NUL. There is no
+ * hidden padding: the layout is the same for every compiler of a machine.
+ */
+#ifndef HCOMM_VIEWS_H
+#define HCOMM_VIEWS_H
+
+#include <stdint.h>
+#include <hcomm/hcomm.h>
+
+/* clang-format off */
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum hcomm_view {
+	HCOMM_VIEW_STATUS = 1,
+	HCOMM_VIEW_DOMAIN = 2,
+	HCOMM_VIEW_MEMBER = 3,
+	HCOMM_VIEW_CLIENT = 4,
+	HCOMM_VIEW_DEVICE = 5,
+	HCOMM_VIEW_EVENT = 6,
+	HCOMM_VIEW_SETTING = 7
+};
+
+/* the daemon itself, one row */
+struct hcomm_view_status {
+	uint32_t size;
+	char node[HCOMM_NAME_BYTES]; /* name of the node */
+	char node_id[HCOMM_NAME_BYTES]; /* identity of the node, hexadecimal */
+	char instance[HCOMM_NAME_BYTES]; /* instance of the daemon */
+	char version[HCOMM_NAME_BYTES]; /* build of the daemon */
+	uint32_t pid; /* process of the daemon */
+	uint32_t start; /* start number, +1 at each start */
+	uint8_t reserved0_[4];
+	uint64_t uptime_s; /* seconds since the start */
+	char health[HCOMM_NAME_BYTES]; /* ok, or degraded */
+	char remark[HCOMM_TEXT_BYTES]; /* what is missing or wrong, and what to do */
+	uint32_t domains; /* domains that are not over */
+	uint32_t active; /* of them ACTIVE */
+	uint32_t forming; /* of them not ACTIVE yet */
+	uint32_t damaged; /* of them DAMAGED */
+	uint32_t ranks; /* ranks of this node in them */
+	uint32_t clients; /* open sessions */
+	uint32_t devices; /* devices of this node */
+	uint32_t simulated; /* of them simulated, not real */
+	uint64_t requests; /* requests served since the start */
+	uint64_t refused; /* requests refused since the start */
+	uint64_t malformed; /* packets that were no messages */
+	uint64_t events_lost; /* events that a client did not read in time */
+	char fence[HCOMM_NAME_BYTES]; /* membarrier, or atomics: how references are counted */
+	char security[HCOMM_NAME_BYTES]; /* how daemons authenticate each other; alone = no peers */
+	char socket[HCOMM_TEXT_BYTES]; /* path of the client socket, and who owns it */
+	char storage[HCOMM_NAME_BYTES]; /* ok, or why state is not persistent */
+	uint64_t commits; /* database transactions since the start */
+};
+
+/* communication domains of this node */
+struct hcomm_view_domain {
+	uint32_t size;
+	uint8_t reserved0_[4];
+	uint64_t id; /* domain id */
+	char name[HCOMM_NAME_BYTES]; /* name */
+	char state[HCOMM_NAME_BYTES]; /* FORMING, PROBING, ACTIVATING, ACTIVE, SUSPENDED, DAMAGED, DRAINING, DESTROYED or FAILED */
+	uint32_t epoch; /* epoch, 0 while forming */
+	uint32_t number; /* state number */
+	uint32_t ranks; /* number of ranks */
+	uint32_t arrived; /* ranks that have come */
+	uint32_t local; /* ranks on this node */
+	uint32_t uid; /* owner */
+	uint8_t priority; /* scheduling class */
+	uint8_t weight; /* weight */
+	char home[HCOMM_NAME_BYTES]; /* node that decides */
+	uint8_t reserved1_[6];
+	uint64_t age_ms; /* milliseconds in this state */
+	uint8_t persistent; /* 1: survives a crash of the daemon */
+	char cause[HCOMM_TEXT_BYTES]; /* first cause of not being ACTIVE, or who is missing */
+	uint8_t reserved2_[7];
+};
+
+/* ranks of domains */
+struct hcomm_view_member {
+	uint32_t size;
+	uint8_t reserved0_[4];
+	uint64_t domain; /* domain id */
+	uint32_t rank; /* rank */
+	char state[HCOMM_NAME_BYTES]; /* expected, joined, ready, detached, dead or left */
+	char node[HCOMM_NAME_BYTES]; /* node, or server of the table */
+	uint32_t device; /* device on that node */
+	char address[HCOMM_NAME_BYTES]; /* address of the device, where known */
+	uint32_t pid; /* process */
+	uint32_t uid; /* its user */
+	uint64_t begun; /* number of the last collective begun, as of the last sample */
+	uint32_t running; /* references held, as of the last sample */
+	uint32_t seen_ms; /* milliseconds since the last sign of life */
+};
+
+/* open sessions */
+struct hcomm_view_client {
+	uint32_t size;
+	uint8_t reserved0_[4];
+	uint64_t session; /* number of the session */
+	uint32_t pid; /* process */
+	uint32_t uid; /* user */
+	char role[HCOMM_NAME_BYTES]; /* member, or admin */
+	char build[HCOMM_NAME_BYTES]; /* build of its library */
+	char job[HCOMM_NAME_BYTES]; /* job tag */
+	uint32_t seats; /* ranks that it holds, over all domains */
+	uint8_t reserved1_[4];
+	uint64_t requests; /* requests served */
+	uint64_t events_lost; /* events that it did not read in time */
+};
+
+/* devices of this node */
+struct hcomm_view_device {
+	uint32_t size;
+	uint32_t index; /* physical device number */
+	char kind[HCOMM_NAME_BYTES]; /* npu, gpu or cpu */
+	char model[HCOMM_NAME_BYTES]; /* vendor and device number, or words */
+	char pci[HCOMM_NAME_BYTES]; /* PCI address */
+	int32_t numa; /* NUMA node, -1 = none */
+	char port[HCOMM_NAME_BYTES]; /* network port that it uses */
+	char address[HCOMM_NAME_BYTES]; /* its address */
+	char health[HCOMM_NAME_BYTES]; /* ok, offline or unknown */
+	uint8_t simulated; /* 1: not a real device */
+	char source[HCOMM_NAME_BYTES]; /* sysfs, topology-file or config: where the device is known from */
+	char address_source[HCOMM_NAME_BYTES]; /* where its address is known from */
+	uint8_t reserved0_[3];
+	uint32_t holder; /* process that uses it, 0 = none */
+	uint32_t domains; /* domains that it is in */
+};
+
+/* the event journal */
+struct hcomm_view_event {
+	uint32_t size;
+	uint8_t reserved0_[4];
+	uint64_t seq; /* number of the entry */
+	char time[HCOMM_NAME_BYTES]; /* wall clock, UTC */
+	char code[HCOMM_NAME_BYTES]; /* code of the event */
+	uint64_t domain; /* domain id, 0 for the node */
+	uint32_t epoch; /* its epoch */
+	int32_t rank; /* rank concerned, -1 = none */
+	uint32_t pid; /* process concerned */
+	uint32_t uid; /* user concerned */
+	char text[HCOMM_TEXT_BYTES]; /* in words */
+};
+
+/* every setting with its value and origin */
+struct hcomm_view_setting {
+	uint32_t size;
+	char name[HCOMM_NAME_BYTES]; /* name */
+	char value[HCOMM_TEXT_BYTES]; /* value in force */
+	char unit[HCOMM_NAME_BYTES]; /* unit */
+	char origin[HCOMM_TEXT_BYTES]; /* default, file:line, environment or command line */
+	uint8_t reloadable; /* 1: hcommctl reload takes a new value */
+	char what[HCOMM_TEXT_BYTES]; /* meaning */
+	uint8_t reserved0_[3];
+};
+
+#ifdef __cplusplus
+}
+#endif
+/* clang-format on */
+#endif

@@ -1,0 +1,142 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# Run test programs and add up what they say.
+#
+#   O=build [SAN=asan|tsan] run.sh quick|long FILTER program...
+#
+# FILTER empty: all programs; else those whose name contains it. Unit programs run two at a
+# time, all others one after the other, since they measure, mount or kill. A program may hold
+# several suites; each prints check's line "NN%: Checks: N, Failures: F, Errors: E". A line
+# "SKIP: reason" turns one passed check into a skipped one. A program that prints no such line,
+# ends badly without a failure of its own, or runs over its limit, counts as one failure.
+# The last line is exactly "N passed, N failed, N skipped"; the status is 1 when a check failed
+# or none passed. Nothing is left running: each program has a session, which ends with it.
+set -u
+
+mode=${1-} filter=${2-}
+case $mode in
+quick) limit=120 ;;
+long) limit=900 ;;
+*)
+	echo "run.sh: mode is '$mode'; wanted: quick or long" >&2
+	exit 2
+	;;
+esac
+shift 2
+
+chosen=()
+for p in "$@"; do
+	name=${p##*/}
+	[[ $name == *"$filter"* ]] && chosen+=("$p")
+done
+if [ ${#chosen[@]} -eq 0 ]; then
+	echo "run.sh: no test has '$filter' in its name; there are:" >&2
+	printf '  %s\n' "${@##*/}" >&2
+	exit 1
+fi
+
+case ${SAN-} in
+asan)
+	export ASAN_OPTIONS="${ASAN_OPTIONS:+$ASAN_OPTIONS:}halt_on_error=1:detect_leaks=1:abort_on_error=0"
+	export UBSAN_OPTIONS="${UBSAN_OPTIONS:+$UBSAN_OPTIONS:}halt_on_error=1:print_stacktrace=1"
+	;;
+tsan)
+	export TSAN_OPTIONS="${TSAN_OPTIONS:+$TSAN_OPTIONS:}halt_on_error=1:second_deadlock_stack=1"
+	;;
+esac
+
+work=$(mktemp -d "${TMPDIR:-/tmp}/hcomm-check.XXXXXX") || exit 2
+chmod 711 "$work" # tests that change their user pass through
+
+# end_session ID: check gives each test a process group, so the session is what they share
+end_session() {
+	local stat rest
+	for stat in /proc/[0-9]*/stat; do
+		{ read -r rest <"$stat"; } 2>/dev/null || continue
+		set -- "$1" ${rest##*) }
+		[ "$5" = "$1" ] && stat=${stat#/proc/} && kill -KILL "${stat%/stat}" 2>/dev/null
+	done
+}
+
+cleanup() {
+	local f
+	for f in "$work"/*.pid; do
+		[ -s "$f" ] && end_session "$(cat "$f")"
+	done
+	rm -rf "$work"
+}
+trap cleanup EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM HUP
+
+# run_one NUMBER PROGRAM: output, status and milliseconds below $work
+run_one() {
+	local n=$1 p=$2 begun pid status
+	begun=$(date +%s%3N)
+	mkdir -p "$work/$n.tmp"
+	# a session of its own, so that what a killed test leaves behind can be ended
+	TMPDIR=$work/$n.tmp setsid timeout --kill-after=10 "$limit" "$p" >"$work/$n.out" 2>&1 </dev/null &
+	pid=$!
+	echo "$pid" >"$work/$n.pid"
+	wait "$pid"
+	status=$?
+	end_session "$pid"
+	: >"$work/$n.pid"
+	rm -rf "$work/$n.tmp" 2>/dev/null
+	echo "$status $(($(date +%s%3N) - begun))" >"$work/$n.end"
+}
+
+passed=0 failed=0 skipped=0
+
+# report NUMBER PROGRAM: one line, the whole output of a failure, and the sums
+report() {
+	local n=$1 p=$2 out=$work/$1.out name status ms checks=0 bad=0 lines=0 skip why= c f e
+	name=${p##*/tests/}
+	read -r status ms <"$work/$n.end"
+	while read -r c f e; do
+		lines=$((lines + 1)) checks=$((checks + c)) bad=$((bad + f + e))
+	done < <(sed -nE 's/^[0-9]+%: Checks: ([0-9]+), Failures: ([0-9]+), Errors: ([0-9]+)$/\1 \2 \3/p' "$out")
+	skip=$(grep -c '^SKIP: ' "$out")
+	if [ "$status" -eq 124 ] || [ "$status" -eq 137 ]; then
+		why=", not over after $limit s"
+	elif [ "$lines" -eq 0 ]; then
+		why=", no result (status $status)"
+	elif [ "$status" -ne 0 ] && [ "$bad" -eq 0 ]; then
+		why=", status $status"
+	fi
+	if [ -n "$why" ]; then
+		bad=$((bad + 1)) checks=$((checks + 1))
+	fi
+	[ "$skip" -gt $((checks - bad)) ] && skip=$((checks - bad))
+	passed=$((passed + checks - bad - skip)) failed=$((failed + bad)) skipped=$((skipped + skip))
+	printf '%s %-36s %3d passed' "$([ "$bad" -eq 0 ] && echo ok || echo 'NOT OK')" "$name" \
+		$((checks - bad - skip))
+	[ "$bad" -gt 0 ] && printf ', %d failed' "$bad"
+	[ "$skip" -gt 0 ] && printf ', %d skipped' "$skip"
+	printf '%s (%d.%03d s)\n' "$why" $((ms / 1000)) $((ms % 1000))
+	if [ "$bad" -gt 0 ]; then
+		sed 's/^/    /' "$out"
+	elif [ "$skip" -gt 0 ]; then
+		grep '^SKIP: ' "$out" | sort | uniq -c | sed -E 's/^ *1 (SKIP)/\1/; s/^ */    /'
+	fi
+}
+
+n=0
+while [ $n -lt ${#chosen[@]} ]; do
+	p=${chosen[$n]} q=${chosen[$((n + 1))]-}
+	run_one $n "$p" 2>/dev/null &
+	if [[ $p == */unit/* && $q == */unit/* ]]; then
+		run_one $((n + 1)) "$q" 2>/dev/null &
+		wait
+		report $n "$p"
+		report $((n + 1)) "$q"
+		n=$((n + 2))
+	else
+		wait
+		report $n "$p"
+		n=$((n + 1))
+	fi
+done
+
+echo "$passed passed, $failed failed, $skipped skipped"
+[ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]

@@ -19,7 +19,14 @@
  * The race between op_begin and a drain (Dekker's): a client stores "begun" and then loads the
  * gate; the daemon closes the gate and then loads the counters. The client's store-load fence is
  * paid by the daemon with membarrier(GLOBAL_EXPEDITED). Without membarrier clients use a locked
- * add. The daemon sums all ends first and then all begins (acquire), so equal means equal.
+ * add. The daemon reads begun, then sums all ends, then all begins (acquire): equal means equal.
+ *
+ * A drain goes through cut_set. HC_CUT_NONE: collectives wait, point-to-point ones are admitted.
+ * HC_CUT_SET: collectives up to the cut are admitted, point-to-point ones too (the partner may
+ * have begun). HC_CUT_CLOSED, once every rank of the node looked quiescent: nothing is admitted;
+ * who begins leaves its intent in the block, wakes the daemon and waits. The daemon fences and
+ * scans again: quiescent is then final, else it goes back to HC_CUT_SET. After it has told the
+ * home "done", only the home's word (the cut again) lets it go back.
  *
  * These are host structs: both sides are the same machine. The layout is asserted here and may
  * only grow into reserved space.
@@ -46,8 +53,8 @@
 struct hc_page_record {
 	_Atomic uint64_t gate;	 /* HC_GATE(start, tag, state) */
 	_Atomic uint64_t id;	 /* domain id; 0 = free slot */
-	_Atomic uint64_t cut;	 /* DRAINING: begin up to this number; valid when cut_set */
-	_Atomic uint32_t cut_set;
+	_Atomic uint64_t cut;	 /* DRAINING: begin up to this number; valid unless HC_CUT_NONE */
+	_Atomic uint32_t cut_set; /* enum hc_page_cut */
 	_Atomic uint32_t wake;	 /* futex word: +1 at every change */
 	_Atomic uint32_t number; /* state number */
 	_Atomic uint32_t nranks;

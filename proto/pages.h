@@ -49,6 +49,13 @@
 #define HC_GATE(start, tag, state)                                                                 \
 	(((uint64_t)(start) << 40) | ((uint64_t)(uint32_t)(tag) << 8) | (uint8_t)(state))
 #define HC_TAG(reuse, epoch) ((((uint32_t)(reuse)) << 12) | ((uint32_t)(epoch) & 0xfffu))
+#define HC_GATE_STATE_MASK 0x7full
+#define HC_GATE_LOCKED	   0x80u /* or-ed to the state: begin and end with locked instructions */
+#define HC_GATE_TAG_MASK   0xffffffff00ull
+#define HC_GATE_START_MASK 0xffffff0000000000ull
+
+enum hc_page_cut { HC_CUT_NONE = 0, HC_CUT_SET = 1, HC_CUT_CLOSED = 2 };
+enum hc_page_drain { HC_DRAIN_DESTROY = 0, HC_DRAIN_CHANGE = 1 };
 
 struct hc_page_record {
 	_Atomic uint64_t gate;	 /* HC_GATE(start, tag, state) */
@@ -63,7 +70,7 @@ struct hc_page_record {
 	_Atomic uint32_t cause_pid;
 	_Atomic uint32_t seq; /* odd while cause is being written: readers copy and compare */
 	_Atomic uint32_t epoch;
-	_Atomic uint32_t flags; /* 0 */
+	_Atomic uint32_t drain; /* enum hc_page_drain: beyond the cut refuse, or wait */
 	char cause[HC_CAUSE_BYTES]; /* in words, NUL-terminated */
 	/* the routes of the pairs of this node: two copies and an index (links between nodes) */
 	_Atomic uint32_t route_index;

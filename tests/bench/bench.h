@@ -44,6 +44,8 @@ size_t bench_rounds(size_t usual);
 /* A child that dies with its parent. 0 in the child. */
 pid_t bench_fork(void);
 void bench_kill(pid_t pid);
+/* Processor time that a process has used so far, all its threads. */
+uint64_t bench_cpu_ns(pid_t pid);
 /* A directory below TMPDIR, removed at the end of the program that asked for it. */
 const char *bench_tmpdir(void);
 void bench_write_file(const char *path, const char *text);

@@ -21,6 +21,7 @@
 #include <sys/prctl.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 static cpu_set_t allowed;
@@ -94,6 +95,17 @@ void bench_kill(pid_t pid)
 	kill(pid, SIGKILL);
 	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
 		;
+}
+
+uint64_t bench_cpu_ns(pid_t pid)
+{
+	struct timespec t;
+	clockid_t clock;
+	int r = clock_getcpuclockid(pid, &clock);
+
+	if (r || clock_gettime(clock, &t))
+		bench_die("processor time of %d: %s", (int)pid, strerror(r ? r : errno));
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
 static int remove_one(const char *path, const struct stat *st, int kind, struct FTW *at)

@@ -150,12 +150,11 @@ struct loadgen *loadgen_free(struct loadgen *g)
 	return NULL;
 }
 
-double loadgen_rtt_ns(const struct loadgen_target *target, int fd, uint64_t count,
-		      struct bench_samples *each)
+void loadgen_rtt(const struct loadgen_target *target, int fd, uint64_t count,
+		 struct bench_samples *each)
 {
 	static uint8_t out[LOADGEN_BURST_MAX], in[LOADGEN_BURST_MAX];
-	uint64_t first = bench_now_ns();
-	uint64_t start = first;
+	uint64_t start = bench_now_ns();
 	uint64_t i, now;
 	size_t bytes, used;
 	ssize_t n;
@@ -169,11 +168,8 @@ double loadgen_rtt_ns(const struct loadgen_target *target, int fd, uint64_t coun
 			bench_die("%s: recv: %s", target->name, n ? strerror(errno) : "closed");
 		if (target->answers(target->ctx, in, (size_t)n, &used) != 1)
 			bench_die("%s: %zd bytes are not one answer", target->name, n);
-		if (each) {
-			now = bench_now_ns();
-			bench_samples_add(each, now - start);
-			start = now;
-		}
+		now = bench_now_ns();
+		bench_samples_add(each, now - start);
+		start = now;
 	}
-	return (double)(bench_now_ns() - first) / (double)count;
 }

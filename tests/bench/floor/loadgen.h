@@ -41,8 +41,8 @@ struct loadgen *loadgen_new(const struct loadgen_target *target, unsigned connec
 double loadgen_run(struct loadgen *g, uint64_t duration_ns);
 struct loadgen *loadgen_free(struct loadgen *g);
 
-/* One connection, blocking: the mean round trip of `count` requests. */
-double loadgen_rtt_ns(const struct loadgen_target *target, int fd, uint64_t count,
-		      struct bench_samples *each);
+/* One connection, blocking: `count` round trips, each into `each`. */
+void loadgen_rtt(const struct loadgen_target *target, int fd, uint64_t count,
+		 struct bench_samples *each);
 
 #endif

@@ -126,34 +126,6 @@ void rawecho_stop(struct rawecho *e)
 	e->pid = 0;
 }
 
-int rawecho_connect(const struct rawecho *e)
-{
-	int fd = floor_connect_unix(e->path, SOCK_SEQPACKET);
-
-	if (fd < 0)
-		bench_die("cannot connect to %s: %s", e->path, strerror(-fd));
-	return fd;
-}
-
-double rawecho_rtt_ns(const struct rawecho *e, int fd, uint64_t count, struct bench_samples *each)
-{
-	uint64_t first = bench_now_ns();
-	uint64_t start = first;
-	uint64_t i, now;
-
-	for (i = 0; i < count; i++) {
-		if (send(fd, out, e->request_bytes, MSG_NOSIGNAL) != (ssize_t)e->request_bytes ||
-		    recv(fd, in, sizeof(in), 0) != (ssize_t)e->answer_bytes)
-			bench_die("echo: %s", strerror(errno));
-		if (each) {
-			now = bench_now_ns();
-			bench_samples_add(each, now - start);
-			start = now;
-		}
-	}
-	return (double)(bench_now_ns() - first) / (double)count;
-}
-
 static int target_connect(void *ctx)
 {
 	const struct rawecho *e = ctx;

@@ -27,11 +27,6 @@ void rawecho_start(struct rawecho *e, const char *path, size_t request_bytes, si
 		   int cpu);
 void rawecho_stop(struct rawecho *e);
 
-/* A connected, blocking socket. */
-int rawecho_connect(const struct rawecho *e);
-/* Nanoseconds for one blocking send and recv, the mean of `count`; each into `each` if given. */
-double rawecho_rtt_ns(const struct rawecho *e, int fd, uint64_t count, struct bench_samples *each);
-
 void rawecho_target(struct rawecho *e, struct loadgen_target *target);
 
 /* Connects a SOCK_SEQPACKET or SOCK_STREAM socket to a path. */

@@ -347,15 +347,25 @@ static void write_dict(FILE *f)
 
 /* ---- files ---- */
 
+static void write_sample(FILE *f)
+{
+	hc_conf_write_sample(f); /* an error of the stream stays in it, and make() asks */
+}
+
+static void write_mdoc(FILE *f)
+{
+	hc_conf_write_mdoc(f);
+}
+
 struct target {
 	const char *path;
 	void (*write)(FILE *f);
 };
 
 static const struct target targets[] = {
-	{"include/hcomm/views.h", write_views_h},  {"doc/protocol.md", write_protocol_md},
-	{"tests/fuzz/hcomm.dict", write_dict},     {"conf/hcommd.conf", hc_conf_write_sample},
-	{"doc/hcommd.conf.5", hc_conf_write_mdoc},
+	{"include/hcomm/views.h", write_views_h}, {"doc/protocol.md", write_protocol_md},
+	{"tests/fuzz/hcomm.dict", write_dict},    {"conf/hcommd.conf", write_sample},
+	{"doc/hcommd.conf.5", write_mdoc},
 };
 
 static int fail(const char *what, const char *path)
@@ -415,7 +425,8 @@ static int make(const struct target *t, const char *root, bool check)
 	if (!f)
 		return fail("cannot make", path);
 	t->write(f);
-	if (fclose(f) != 0)
+	r = ferror(f);
+	if (fclose(f) != 0 || r)
 		return fail("cannot make", path);
 	if (!same(path, text, len)) {
 		if (check) {

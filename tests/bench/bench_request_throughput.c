@@ -65,12 +65,20 @@ static void put_side(struct bench_line *l, const char *rate, const char *cost,
 		     const struct bench_table *t, size_t side, const struct contest *c)
 {
 	if (!c[side].server) {
-		bench_line_str(l, rate, PEER_NOT_INSTALLED);
+		bench_line_null(l, rate);
 		bench_line_null(l, cost);
 		return;
 	}
 	bench_line_num(l, rate, bench_table_median(t, side), 0);
 	bench_line_num(l, cost, (double)c[side].cpu_ns / c[side].answers, 0);
+}
+
+static void put_peer(struct bench_line *l, const char *key, double ratio)
+{
+	if (ratio > 0)
+		bench_line_num(l, key, ratio, 3);
+	else
+		bench_line_null(l, key);
 }
 
 static void run_mode(struct mode *m, struct contest *c)
@@ -96,21 +104,10 @@ static void run_mode(struct mode *m, struct contest *c)
 	put_side(&l, "echo_per_s", "echo_server_ns", &t, ECHO, c);
 	put_side(&l, "redis_per_s", "redis_server_ns", &t, REDIS, c);
 	bench_line_num(&l, "ratio", m->ratio, 3);
-	if (n == SIDES)
-		bench_line_num(&l, "peer_ratio", m->peer_ratio, 3);
-	else
-		bench_line_null(&l, "peer_ratio");
+	put_peer(&l, "peer_ratio", m->peer_ratio);
 	bench_line_print(&l);
 	for (i = 0; i < n; i++)
 		c[i].gen = loadgen_free(c[i].gen);
-}
-
-static void put_peer(struct bench_line *l, const char *key, double ratio)
-{
-	if (ratio > 0)
-		bench_line_num(l, key, ratio, 3);
-	else
-		bench_line_str(l, key, PEER_NOT_INSTALLED);
 }
 
 /* A peer that is not there neither meets nor misses a goal. Sixteen deep only the peer counts:
@@ -136,6 +133,7 @@ static void report(const struct mode *m, size_t n)
 	bench_line_bool(&l, "summary", true);
 	bench_line_num(&l, "ratio", m[0].ratio, 3);
 	bench_line_num(&l, "goal", GOAL_FLOOR, 2);
+	bench_line_str(&l, "redis", m[0].peer_ratio > 0 ? "measured" : PEER_NOT_INSTALLED);
 	put_peer(&l, "peer_ratio", m[0].peer_ratio);
 	bench_line_num(&l, "peer_goal", GOAL_PEER, 2);
 	bench_line_num(&l, "ratio_512", m[1].ratio, 3);

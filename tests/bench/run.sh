@@ -21,6 +21,11 @@ if [ -n "$name" ] && [[ "$known " != *" $name "* ]]; then
 	exit 2
 fi
 
+# one place for all they leave, also when they are interrupted; short, since sockets lie there
+work=$(mktemp -d "${TMPDIR:-/tmp}/hcb.XXXXXX") || exit 1
+trap 'rm -rf "$work"' EXIT
+trap 'exit 130' INT TERM HUP
+export TMPDIR=$work
 export HC_BENCH_SRC=${HC_BENCH_SRC:-$(cd "$(dirname "$0")" && pwd)}
 status=0
 for p in "$@"; do

@@ -7,7 +7,7 @@
 #include <string.h>
 #include "address.h"
 
-static const char not_address[] = "is not an IPv4 or IPv6 address";
+static const char not_address[] = "is not an address";
 
 static const char *judge4(const uint8_t *b)
 {
@@ -38,7 +38,8 @@ static const char *judge6(const uint8_t *b, const char *scope)
 		return "is IPv4 written inside IPv6; write it as IPv4";
 	if (link_local(b))
 		return *scope ? NULL
-			      : "is link-local without a scope (like fe80::1%eth0), so nobody can dial it";
+			      : "is link-local without a scope (like fe80::1%eth0), so nobody can "
+				"dial it";
 	return *scope ? "has a scope, which only link-local addresses have" : NULL;
 }
 

@@ -19,7 +19,7 @@ enum hc_net_kind { HC_NET_NONE = 0, HC_NET_IP4 = 4, HC_NET_IP6 = 6, HC_NET_EID =
 struct hc_netaddr {
 	enum hc_net_kind kind;
 	struct hc_addr a; /* family is 0 for an EID; its bytes are here all the same */
-	char scope[16];	  /* as written: an interface number means another thing elsewhere */
+	char scope[16];   /* as written: an interface number means another thing elsewhere */
 };
 
 /* Each gives NULL when `text` is good, and else the reason for people. */

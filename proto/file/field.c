@@ -116,7 +116,7 @@ void hc_doc_warn(const struct hc_doc *d, const struct hc_at *at, const char *fie
 
 const char *hc_value_text(const json_t *value, struct hc_clip *c)
 {
-	struct hc_clip inner;
+	char inner[60];
 
 	switch (json_typeof(value)) {
 	case JSON_OBJECT: return "an object";
@@ -132,8 +132,8 @@ const char *hc_value_text(const json_t *value, struct hc_clip *c)
 			 json_integer_value(value));
 		return c->s;
 	case JSON_STRING:
-		hc_escape(inner.s, 60, json_string_value(value), json_string_length(value));
-		snprintf(c->s, sizeof(c->s), "the text \"%s\"", inner.s);
+		hc_escape(inner, sizeof(inner), json_string_value(value), json_string_length(value));
+		snprintf(c->s, sizeof(c->s), "the text \"%s\"", inner);
 		return c->s;
 	}
 	return "?";
@@ -280,8 +280,8 @@ int hc_get_word(const struct hc_doc *d, const struct hc_at *at, const json_t *ob
 			return 0;
 		}
 	}
-	return hc_doc_fail(d, at, name, HC_V_OUT_OF_RANGE, text, wanted,
-			   "%s is \"%s\"; wanted: %s", name, HC_CLIP(text), wanted);
+	return hc_doc_fail(d, at, name, HC_V_OUT_OF_RANGE, text, wanted, "%s is \"%s\"; wanted: %s",
+			   name, HC_CLIP(text), wanted);
 }
 
 /* ---- ports ---- */
@@ -313,18 +313,18 @@ static int check_port(const struct hc_doc *d, const struct hc_at *at, const json
 {
 	static const char wanted[] = "\"die/port\", like \"0/1\", or \"d2h\"";
 	struct hc_port_name port;
-	struct hc_clip c;
 
 	if (!json_is_string(value))
 		return wrong_type(d, at, NULL, value, "a text in quotes");
 	if (json_string_length(value) > 32)
 		return hc_doc_fail(d, at, NULL, HC_V_TOO_LONG, json_string_value(value),
-				   "at most 32 bytes", "this port has %zu bytes; at most 32 are allowed",
+				   "at most 32 bytes",
+				   "this port has %zu bytes; at most 32 are allowed",
 				   json_string_length(value));
 	if (hc_port_parse(json_string_value(value), &port))
 		return 0;
 	return hc_doc_fail(d, at, NULL, HC_V_BAD_PORT, json_string_value(value), wanted,
-			   "port %s; %s is wanted", hc_value_text(value, &c) + 4, wanted);
+			   "port \"%s\"; %s is wanted", HC_CLIP(json_string_value(value)), wanted);
 }
 
 int hc_get_ports(const struct hc_doc *d, const struct hc_at *at, const json_t *obj,

@@ -36,7 +36,7 @@ struct hc_doc {
 
 enum {
 	HC_F_REQUIRED = 1, /* absent is a missing-field */
-	HC_F_PORT = 2,	   /* faults are bad-port */
+	HC_F_PORT = 2,     /* faults are bad-port */
 	HC_F_FILLED = 4,   /* "" is not a value: an empty list or name is refused */
 };
 

@@ -216,16 +216,21 @@ static void syntax_message(struct hc_verdict *v, enum json_error_code code, cons
 	else if (code == json_error_numeric_overflow)
 		hc_verdict_set(v, HC_V_BAD_NUMBER, "number %s is too large", token);
 	else if (code == json_error_premature_end_of_input)
-		hc_verdict_set(v, HC_V_SYNTAX, "the file breaks off: end of file at line %u "
-			       "column %u, before the last bracket is closed", line, col);
+		hc_verdict_set(v, HC_V_SYNTAX,
+			       "the file breaks off: end of file at line %u "
+			       "column %u, before the last bracket is closed",
+			       line, col);
 	else if (code == json_error_end_of_input_expected)
-		hc_verdict_set(v, HC_V_SYNTAX, "more text after the end of the JSON value, at line "
-			       "%u column %u: %s", line, col, token);
+		hc_verdict_set(v, HC_V_SYNTAX,
+			       "more text after the end of the JSON value, at line "
+			       "%u column %u: %s",
+			       line, col, token);
 	else if (*token)
 		hc_verdict_set(v, HC_V_SYNTAX, "line %u column %u is not JSON: %s at %s", line, col,
 			       text, token);
 	else
-		hc_verdict_set(v, HC_V_SYNTAX, "line %u column %u is not JSON: %s", line, col, text);
+		hc_verdict_set(v, HC_V_SYNTAX, "line %u column %u is not JSON: %s", line, col,
+			       text);
 }
 
 static int syntax(const struct hc_jsontext *t, json_error_t *e, struct hc_verdict *v)
@@ -248,8 +253,8 @@ static int syntax(const struct hc_jsontext *t, json_error_t *e, struct hc_verdic
 	hc_jsonpos_line(t->data, t->len, at, &v->line, &v->column);
 	hint = code == json_error_premature_end_of_input ? NULL : habit(t, at, code);
 	syntax_message(v, code, text, shown.s, hint);
-	hc_verdict_detail(v, "", code == json_error_premature_end_of_input ? "end of file" : shown.s,
-			  "JSON");
+	hc_verdict_detail(
+		v, "", code == json_error_premature_end_of_input ? "end of file" : shown.s, "JSON");
 	v->kind = hint ? HC_V_SYNTAX : syntax_kind(code);
 	return HC_FILE_REFUSED;
 }

@@ -12,10 +12,9 @@ struct row {
 	const char *name, *about;
 };
 
-static const struct row rows[HC_V_COUNT] = {
-	[HC_V_NONE] = {"", "accepted"},
+static const struct row rows[HC_V_COUNT] = {[HC_V_NONE] = {"", "accepted"},
 #define X(sym, name, text) [HC_V_##sym] = {name, text},
-	HC_VERDICT_KINDS(X)
+					    HC_VERDICT_KINDS(X)
 #undef X
 };
 

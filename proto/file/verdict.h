@@ -23,7 +23,7 @@ enum hc_verdict_kind {
 #define X(sym, name, text) HC_V_##sym,
 	HC_VERDICT_KINDS(X)
 #undef X
-	HC_V_COUNT
+		HC_V_COUNT
 };
 
 #define HC_WARNINGS_MAX 8
@@ -37,7 +37,7 @@ struct hc_warning {
 
 struct hc_verdict {
 	enum hc_verdict_kind kind;
-	char path[256];	       /* like server_list[1].device[0].device_ip; "" = the whole file */
+	char path[256];        /* like server_list[1].device[0].device_ip; "" = the whole file */
 	uint32_t line, column; /* 1-based; 0 = no place; a column is a character, not a byte */
 	char found[128];
 	char wanted[128];

@@ -28,6 +28,9 @@ void peer_redis_stop(struct peer_redis *r);
 /* PING as redis-cli sends it, the answer +PONG. */
 void peer_redis_target(struct peer_redis *r, struct loadgen_target *target);
 
+/* What redis-benchmark itself measures from the caller's processor, a second; 0: not installed. */
+double peer_redis_own_tool(const struct peer_redis *r, unsigned clients, unsigned depth);
+
 struct peer_mpi {
 	double p50_us;
 	double p99_us;

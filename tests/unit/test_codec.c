@@ -491,6 +491,34 @@ START_TEST(records_are_checked_with_the_message)
 }
 END_TEST
 
+/* Fields behind an array are read only where the array has left bytes for them. */
+START_TEST(an_array_in_the_middle_ends_where_its_records_end)
+{
+	struct middle {
+		struct hc_arr ranks;
+		uint32_t after;
+	} got;
+	const struct hc_field fields[] = {
+		{"ranks", NULL, "", &hc_desc_rank, offsetof(struct middle, ranks), 8, 1,
+		 HC_T_array},
+		{"after", NULL, "", NULL, offsetof(struct middle, after), 0, 1, HC_T_u32},
+	};
+	const struct hc_desc d = {"middle", "", fields, 2, 150, sizeof(got)};
+	uint8_t *bytes = calloc(1, 16); /* count 0, and 12 bytes */
+	uint8_t count;
+
+	bytes[15] = 9;
+	for (count = 0; count < 16; count++) {
+		bytes[3] = count;
+		ck_assert_int_eq(hc_decode(&d, 1, bytes, 16, &got),
+				 count == 2 ? 0 : HC_E_MALFORMED);
+		if (count == 2)
+			ck_assert_uint_eq(got.after, 9);
+	}
+	free(bytes);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("codec");
@@ -513,6 +541,7 @@ int main(void)
 	tcase_add_test(t, rows_are_read_one_behind_the_other);
 	tcase_add_test(t, array_records_come_back_in_order);
 	tcase_add_test(t, records_are_checked_with_the_message);
+	tcase_add_test(t, an_array_in_the_middle_ends_where_its_records_end);
 	suite_add_tcase(s, t);
 	r = srunner_create(s);
 	srunner_run_all(r, CK_ENV);

@@ -72,11 +72,12 @@ START_TEST(conf_d_is_read_by_name_and_only_conf_files)
 	put("conf.d/9.conf", "aging_s = 9\n");
 	put("conf.d/10.conf", "aging_s = 10\ngrant_ttl_s = 10\n");
 	put("conf.d/99.conf.bak", "aging_s = 99\n");
-	put("conf.d/.99.conf", "aging_s = 99\n");
+	put("conf.d/.99.conf", "hint_hold_s = 99\n");
 	put("conf.d/readme", "not a configuration\n");
 	ck_assert_int_eq(load(NULL, NULL), 0);
 	expect_value("aging_s", "9", "@/conf.d/9.conf:1"); /* "9" sorts after "10" and "20" */
 	expect_value("grant_ttl_s", "10", "@/conf.d/10.conf:2");
+	expect_value("hint_hold_s", "1", "default");
 }
 END_TEST
 
@@ -326,8 +327,8 @@ static const struct {
 	{"table_bytes_max = 64 MB",
 	 "table_bytes_max: '64 MB' is not a size; wanted 4 KiB..1 GiB (bytes, or with KiB, MiB, "
 	 "GiB)"},
-	{"table_bytes_max = 17179869184 GiB", /* 2^64 bytes */
-	 "table_bytes_max: '17179869184 GiB' is out of range; wanted 4 KiB..1 GiB (bytes, or with "
+	{"table_bytes_max = 17179869185 GiB", /* 2^64 + 1 GiB */
+	 "table_bytes_max: '17179869185 GiB' is out of range; wanted 4 KiB..1 GiB (bytes, or with "
 	 "KiB, MiB, GiB)"},
 	{"key_file = cluster.key",
 	 "key_file: 'cluster.key' is not an absolute path; wanted an absolute path of at most "

@@ -24,6 +24,10 @@ START_TEST(an_unknown_name_is_refused_with_the_nearest)
 		       "'connect_timeout_s'");
 	expect_refused("lisetn_port = 5\n", "@/hcommd.conf:1: unknown option 'lisetn_port'; the "
 					    "nearest known is 'listen_port'");
+	expect_refused("lsiten_prot = 5\n", "@/hcommd.conf:1: unknown option 'lsiten_prot'; the "
+					    "nearest known is 'listen_port'");
+	expect_refused("xxxket = 5\n", "@/hcommd.conf:1: unknown option 'xxxket'; hcommd.conf(5) "
+				       "lists them all"); /* half of it differs: no guess */
 	expect_refused("Cluster = a\n", "@/hcommd.conf:1: unknown option 'Cluster'; the nearest "
 					"known is 'cluster'");
 	expect_refused("nothing_like_it_at_all = 1\n",
@@ -87,6 +91,8 @@ START_TEST(files_of_other_editors_are_read)
 		     "aging_s = 7\r\n; remark \xc3\xa9\r\n\r\n[node a]\r\naddress = 10.0.0.1\r\n");
 	ck_assert_uint_eq(conf.aging_s, 7);
 	ck_assert_str_eq(conf.nodes[0].address, "10.0.0.1");
+	expect_loads("\xef\xbb\xbf[device 1]\n");
+	ck_assert_uint_eq(conf.ndevices, 1);
 	expect_loads("aging_s: 9 ; as other programs write it");
 	ck_assert_uint_eq(conf.aging_s, 9);
 }

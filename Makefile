@@ -74,7 +74,9 @@ libs-check  = $(call pl,check)
 .DELETE_ON_ERROR:
 .SECONDARY:
 
-all: $(O)/hcommd $(O)/hcommctl $(O)/libhcomm.so.1
+examples := $(patsubst doc/examples/%.c,$(O)/examples/%,$(wildcard doc/examples/*.c))
+
+all: $(O)/hcommd $(O)/hcommctl $(O)/libhcomm.so.1 $(examples)
 
 help:
 	@sed -n 's/^#: //p' Makefile
@@ -152,6 +154,11 @@ $(O)/hcommctl: $(call obj,$(src-ctl)) $(O)/libhcconf.a $(O)/libhcfile.a $(O)/lib
 $(O)/obj/proto/gen.o: proto/gen.c
 	@mkdir -p $(@D)
 	$(CC) $(BASE) $(inc-proto) -Iconf -c -o $@ $<
+# as a user's program would be built: the public header and the library alone
+$(O)/examples/%: doc/examples/%.c $(O)/libhcomm.so.1
+	@mkdir -p $(@D)
+	$(CC) $(BASE) -Iinclude -o $@ $< -L$(O) -lhcomm -Wl,-rpath,'$$ORIGIN/..' $(LDFLAGS)
+
 $(O)/gen: $(call obj,proto/gen.c proto/codec.c proto/words.c) $(O)/libhcconf.a
 	$(CC) $(BASE) -o $@ $^ $(call pl,inih)
 

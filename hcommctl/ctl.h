@@ -25,7 +25,7 @@
 enum ctl_exit {
 	CTL_OK = 0,
 	CTL_DEGRADED = 1, /* also: asked for something that is not so, or that failed */
-	CTL_USAGE = 2,	  /* usage, or input that is not valid */
+	CTL_USAGE = 2,    /* usage, or input that is not valid */
 	CTL_NO_DAEMON = 3,
 	CTL_DENIED = 4,
 	CTL_AGAIN = 75,
@@ -35,16 +35,16 @@ enum ctl_exit {
 #define CTL_OPTIONS_MAX 16
 
 struct ctl_given {
-	const char *name; /* without dashes */
+	const char *name;  /* without dashes */
 	const char *value; /* "" for a flag */
 };
 
 struct ctl {
 	bool json, no_headings;
-	const char *columns; /* -o, or NULL */
-	const char *socket;  /* --socket, or NULL */
-	int timeout_ms;	     /* --timeout; HCOMM_DEFAULT when not given */
-	uint32_t watch_ms;   /* --watch; 0 = once */
+	const char *columns;           /* -o, or NULL */
+	const char *socket;            /* --socket, or NULL */
+	int timeout_ms;                /* --timeout; HCOMM_DEFAULT when not given */
+	uint32_t watch_ms;             /* --watch; 0 = once */
 	struct hcomm_session *session; /* by ctl_open */
 	struct ctl_given given[CTL_OPTIONS_MAX];
 	unsigned ngiven;
@@ -86,6 +86,7 @@ ctl_fn ctl_status;
 ctl_fn ctl_domain;
 ctl_fn ctl_device;
 ctl_fn ctl_client;
+ctl_fn ctl_setting;
 ctl_fn ctl_event;
 ctl_fn ctl_explain;
 ctl_fn ctl_version;

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Result values and message codes of HCCL, for `hcommctl explain`.
+ *
+ * HCCL(value, NAME, nccl, "short text", "what it is used for, and what to look at")
+ * EI("code", "short text", "what it is used for, and what to look at")
+ *
+ * Names and values are those of HCCL's public headers; the words are ours. nccl is the value of
+ * ncclResult_t that comes nearest.
+ */
+/* clang-format off */
+HCCL(   0, SUCCESS,           0, "success", "The call did what it says.")
+HCCL(   1, E_PARA,            4, "bad argument", "An argument is out of range, or the communicator is not known to this process.")
+HCCL(   2, E_PTR,             4, "null pointer", "A pointer that the call needs is NULL.")
+HCCL(   3, E_MEMORY,          2, "host memory", "Host memory could not be allocated or copied.")
+HCCL(   4, E_INTERNAL,        3, "internal error", "A fault that has no value of its own; the logs of the process say more.")
+HCCL(   5, E_NOT_SUPPORT,     5, "not supported", "This chip or mode does not have the function.")
+HCCL(   6, E_NOT_FOUND,       4, "not found", "A key, handle or name is not there.")
+HCCL(   7, E_UNAVAIL,         2, "unavailable", "A device, port or table entry does not fit this node: compare the rank table's device ids with the devices here (hcommctl device list).")
+HCCL(   8, E_SYSCALL,         2, "system call failed", "The kernel refused a call; the logs have its error number.")
+HCCL(   9, E_TIMEOUT,         6, "timed out", "A rank did not come, or a link or operation did not finish in time. Look for the rank that is missing (hcommctl domain show).")
+HCCL(  10, E_OPEN_FILE_FAILURE, 2, "file cannot be opened", "Check path and permission of the rank table or configuration file.")
+HCCL(  11, E_TCP_CONNECT,     2, "TCP connection failed", "Also given when a port could not be bound because another process has it.")
+HCCL(  12, E_ROCE_CONNECT,    2, "RoCE connection failed", "Two device ports could not connect; also given when a port could not be bound.")
+HCCL(  13, E_TCP_TRANSFER,    6, "TCP transfer failed", "A connection broke while it was used.")
+HCCL(  14, E_ROCE_TRANSFER,   6, "RoCE transfer failed", "A RoCE link broke while it was used.")
+HCCL(  15, E_RUNTIME,         1, "runtime error", "The device runtime refused a call.")
+HCCL(  16, E_DRV,             1, "driver error", "The device driver refused a call.")
+HCCL(  17, E_PROFILING,       3, "profiling error", "The profiler interface failed; the communication itself did not.")
+HCCL(  18, E_CCE,             1, "device engine error", "A call of the device's compute engine failed.")
+HCCL(  19, E_NETWORK,         2, "network error", "The socket layer failed. A route or an interface is down, or a port is taken.")
+HCCL(  20, E_AGAIN,           7, "try again", "Not possible now, for instance a communicator that is still in use.")
+HCCL(  21, E_REMOTE,          6, "remote error", "The completion of a transfer reported an error: the other side or the link to it is gone.")
+HCCL(  22, E_SUSPENDING,      7, "suspended", "The communicator is suspended. The suspend call itself may return this when it worked.")
+HCCL(  23, E_OPRETRY_FAIL,    3, "retry not possible", "An operation failed and cannot be tried again.")
+HCCL(  24, E_OOM,             2, "device memory", "Memory on the device ran out.")
+HCCL(1041, E_IN_STATUS,       3, "see the status", "The detail is in a status object of the call.")
+HCCL(1042, E_RESERVED,        3, "reserved", "The end of the list of values; no call should return it.")
+
+EI("EI0001", "environment variable", "An environment variable has a value that is not valid, or an address that this host does not have.")
+EI("EI0002", "wait for notify timed out", "A rank waited for a signal of another one that did not come; look for the rank that did not begin the operation.")
+EI("EI0003", "operation arguments", "An argument of a collective operation is not valid.")
+EI("EI0004", "rank table file", "The rank table cannot be read or parsed. hcommctl ranktable check FILE gives line and column.")
+EI("EI0005", "ranks disagree", "Ranks of one communicator differ in their rank table or operation arguments.")
+EI("EI0006", "socket timed out", "A socket between two ranks was not set up in time. The message does not say which rank was late; hcommctl domain show does.")
+EI("EI0007", "resource", "A resource could not be had.")
+EI("EI0008", "versions differ", "The software versions of two ranks do not fit together.")
+EI("EI0009", "transport", "A transport or port is down, or a link could not be set up.")
+EI("EI0010", "peer-to-peer access", "Two devices of one host cannot access each other, or the chosen devices are not symmetric.")
+EI("EI0011", "device memory", "Memory for queue pairs ran out on the device.")
+EI("EI0012", "SDMA fault", "A copy engine met an error, for instance because a peer was destroyed before its stream was done.")
+EI("EI0013", "RoCE completion error", "A RoCE transfer completed with an error: link or peer are gone.")
+EI("EI0014", "rank table value", "A value in the rank table is not valid or does not fit this node. hcommctl ranktable check FILE names it.")
+EI("EI0015", "detection timed out", "Not all ranks came in time while the cluster was detected.")
+EI("EI0016", "configuration differs", "Ranks differ in a setting such as the TLS switch.")
+EI("EI0017", "rank table key missing", "The rank table lacks a key. hcommctl ranktable check FILE names it.")
+EI("EI0018", "UB completion error", "A transfer over the unified bus completed with an error.")
+EI("EI0019", "host port", "A port of the host could not be bound; another process has it.")
+EI("EI0020", "device port", "A port of the device's own network could not be bound; another process has it.")
+EI("EJ0001", "device network process busy", "The process that serves the device's network is busy or held by another job.")
+EI("EJ0003", "port", "A port could not be bound (older releases).")
+/* clang-format on */

@@ -82,16 +82,20 @@ extern __thread uint32_t hc_ops_line
 int hc_ops_register(void);
 
 /*
- * Fill a free slot: seats (nseats >= 1; copied when it is one, else the array must live as long
- * as the session), then `handle` last. fence is what hello agreed on. hooks live as long.
+ * Fill a free slot; a block that is new to domain `id` is cleared first: seats (nseats >= 1; copied
+ * when it is one, else the array must live as long as the session), then `handle` last. start is
+ * the daemon's, tag that of `joined`; fence is what hello agreed on; hooks live as long.
  */
 void hc_ops_attach(struct hc_ops_domain *d, uint64_t handle, uint64_t id, uint32_t start,
-		   uint32_t epoch, const struct hc_page_record *record, struct hc_ops_seat *seats,
+		   uint32_t tag, const struct hc_page_record *record, struct hc_ops_seat *seats,
 		   uint32_t nseats, bool fence, const struct hc_ops_hooks *hooks);
-/* After a change of members: the domain goes on in `epoch`. No begin may be running. */
-void hc_ops_rebase(struct hc_ops_domain *d, uint32_t start, uint32_t epoch);
+/* After a change of members: the domain goes on with a new tag. No begin may be running. */
+void hc_ops_rebase(struct hc_ops_domain *d, uint32_t start, uint32_t tag);
 /* The handle ends; tokens of it are answered GONE from here on. */
 void hc_ops_detach(struct hc_ops_domain *d);
+
+/* Prove to the daemon, at hello, that this is the memory that it sees. */
+void hc_ops_nonce_answer(struct hc_page_block *block);
 
 /* Index of the seat of `rank`, or HC_NONE. */
 uint32_t hc_ops_seat(const struct hc_ops_domain *d, uint32_t rank);
@@ -136,8 +140,8 @@ static inline int hc_ops_begin(struct hc_ops_domain *d, uint32_t seat, uint32_t 
 	uint64_t number = 0;
 
 	if (!hc_ops_likely(
-		    (offset - 1 < atomic_load_explicit(&d->fast_lines, memory_order_relaxed)) &
-		    (seat < d->nseats) & (kind - 1 < HCOMM_OP_RECV) &
+		    (offset - 1 < atomic_load_explicit(&d->fast_lines, memory_order_relaxed)) &&
+		    (seat < d->nseats) && (kind - 1 < HCOMM_OP_RECV) &&
 		    (atomic_load_explicit(&record->gate, memory_order_relaxed) == want)))
 		return hc_ops_begin_slow(d, seat, kind, flags, op);
 	block = d->seats[seat].block;
@@ -153,8 +157,7 @@ static inline int hc_ops_begin(struct hc_ops_domain *d, uint32_t seat, uint32_t 
 	op->private_[1] = HC_OPS_TOKEN(parity, p2p, seat, number);
 	/* the processor's half of this fence is the daemon's membarrier */
 	atomic_signal_fence(memory_order_seq_cst);
-	if (hc_ops_likely((atomic_load_explicit(&record->gate, memory_order_acquire) == want) &
-			  (atomic_load_explicit(&record->id, memory_order_relaxed) == d->id)))
+	if (hc_ops_likely(atomic_load_explicit(&record->gate, memory_order_acquire) == want))
 		return 0;
 	return hc_ops_begin_raced(d, kind, flags, op);
 }
@@ -168,7 +171,7 @@ static inline int hc_ops_end(struct hc_ops_domain *d, struct hcomm_op *op)
 	struct hc_page_line *line;
 
 	if (!hc_ops_likely(
-		    (offset - 1 < atomic_load_explicit(&d->fast_lines, memory_order_relaxed)) &
+		    (offset - 1 < atomic_load_explicit(&d->fast_lines, memory_order_relaxed)) &&
 		    (seat < d->nseats)))
 		return hc_ops_end_slow(d, op);
 	op->private_[0] = 0;

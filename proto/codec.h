@@ -46,15 +46,15 @@ struct hc_desc {
 	const struct hc_field *fields;
 	uint16_t nfields;
 	uint16_t number; /* 0 for a record */
-	uint32_t size;	 /* of struct hc_m_<name> */
+	uint32_t size;   /* of struct hc_m_<name> */
 };
 
 /* Descriptor of a message number, a view number, or NULL when there is none. */
 const struct hc_desc *hc_desc_msg(unsigned number);
 const struct hc_desc *hc_desc_view(unsigned number);
 
-#define REC(name)			extern const struct hc_desc hc_desc_##name;
-#define MSG(number, name, what)		extern const struct hc_desc hc_desc_##name;
+#define REC(name)               extern const struct hc_desc hc_desc_##name;
+#define MSG(number, name, what) extern const struct hc_desc hc_desc_##name;
 #define F(of, type, field, since, what)
 #define A(of, rec, field, max, since, what)
 #define END(of)

@@ -39,38 +39,38 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define HC_RECORD_BYTES	 512u
-#define HC_SLAB_RECORDS	 4096u /* records in one slab file: 2 MiB, sparse */
-#define HC_BLOCK_BYTES	 1024u
-#define HC_BLOCK_LINES	 14u   /* threads with a line of their own */
-#define HC_ARENA_BLOCKS	 131072u /* 128 MiB, sparse: 10,000 domains of 8 ranks and more */
-#define HC_CAUSE_BYTES	 192u
+#define HC_RECORD_BYTES 512u
+#define HC_SLAB_RECORDS 4096u /* records in one slab file: 2 MiB, sparse */
+#define HC_BLOCK_BYTES  1024u
+#define HC_BLOCK_LINES  14u     /* threads with a line of their own */
+#define HC_ARENA_BLOCKS 131072u /* 128 MiB, sparse: 10,000 domains of 8 ranks and more */
+#define HC_CAUSE_BYTES  192u
 
 #define HC_GATE(start, tag, state)                                                                 \
 	(((uint64_t)(start) << 40) | ((uint64_t)(uint32_t)(tag) << 8) | (uint8_t)(state))
-#define HC_TAG(reuse, epoch) ((((uint32_t)(reuse)) << 12) | ((uint32_t)(epoch) & 0xfffu))
-#define HC_GATE_STATE_MASK 0x7full
-#define HC_GATE_LOCKED	   0x80u /* or-ed to the state: begin and end with locked instructions */
-#define HC_GATE_TAG_MASK   0xffffffff00ull
-#define HC_GATE_START_MASK 0xffffff0000000000ull
+#define HC_TAG(reuse, epoch) ((((uint32_t)(reuse)) << 12) | ((uint32_t)(epoch)&0xfffu))
+#define HC_GATE_STATE_MASK   0x7full
+#define HC_GATE_LOCKED       0x80u /* or-ed to the state: begin and end with locked instructions */
+#define HC_GATE_TAG_MASK     0xffffffff00ull
+#define HC_GATE_START_MASK   0xffffff0000000000ull
 
 enum hc_page_cut { HC_CUT_NONE = 0, HC_CUT_SET = 1, HC_CUT_CLOSED = 2 };
 enum hc_page_drain { HC_DRAIN_DESTROY = 0, HC_DRAIN_CHANGE = 1 };
 
 struct hc_page_record {
-	_Atomic uint64_t gate;	 /* HC_GATE(start, tag, state) */
-	_Atomic uint64_t id;	 /* domain id; 0 = free slot */
-	_Atomic uint64_t cut;	 /* DRAINING: begin up to this number; valid unless HC_CUT_NONE */
+	_Atomic uint64_t gate;    /* HC_GATE(start, tag, state) */
+	_Atomic uint64_t id;      /* domain id; 0 = free slot */
+	_Atomic uint64_t cut;     /* DRAINING: begin up to this number; valid unless HC_CUT_NONE */
 	_Atomic uint32_t cut_set; /* enum hc_page_cut */
-	_Atomic uint32_t wake;	 /* futex word: +1 at every change */
-	_Atomic uint32_t number; /* state number */
+	_Atomic uint32_t wake;    /* futex word: +1 at every change */
+	_Atomic uint32_t number;  /* state number */
 	_Atomic uint32_t nranks;
 	_Atomic uint32_t cause_kind; /* enum hc_event_code of the first cause */
 	_Atomic uint32_t cause_rank;
 	_Atomic uint32_t cause_pid;
 	_Atomic uint32_t seq; /* odd while cause is being written: readers copy and compare */
 	_Atomic uint32_t epoch;
-	_Atomic uint32_t drain; /* enum hc_page_drain: beyond the cut refuse, or wait */
+	_Atomic uint32_t drain;     /* enum hc_page_drain: beyond the cut refuse, or wait */
 	char cause[HC_CAUSE_BYTES]; /* in words, NUL-terminated */
 	/* the routes of the pairs of this node: two copies and an index (links between nodes) */
 	_Atomic uint32_t route_index;
@@ -89,11 +89,11 @@ struct hc_page_line {
 static_assert(sizeof(struct hc_page_line) == 64, "a cache line");
 
 struct hc_page_head {
-	_Atomic uint64_t begun;	    /* number of the last collective begun, 0 = none */
+	_Atomic uint64_t begun;     /* number of the last collective begun, 0 = none */
 	_Atomic uint64_t last_kind; /* enum hcomm_op_kind of it */
 	_Atomic uint64_t domain;    /* id, for the reader of a core file */
-	_Atomic uint64_t nonce;	    /* proof of shared memory: what the daemon put is echoed inverted */
-	_Atomic uint64_t p2p_kind;  /* kind of the last point-to-point operation */
+	_Atomic uint64_t nonce; /* proof of shared memory: what the daemon put is echoed inverted */
+	_Atomic uint64_t p2p_kind; /* kind of the last point-to-point operation */
 	uint64_t reserved[3];
 };
 static_assert(sizeof(struct hc_page_head) == 64, "a cache line");

@@ -62,8 +62,8 @@ struct hc_str {
 
 struct hc_arr {
 	const uint8_t *bytes; /* the records, encoded */
-	uint32_t len;	      /* of bytes */
-	uint32_t count;	      /* records */
+	uint32_t len;         /* of bytes */
+	uint32_t count;       /* records */
 };
 
 typedef uint8_t hc_ct_u8;
@@ -80,6 +80,7 @@ typedef struct hc_str hc_ct_text;
 typedef struct hc_str hc_ct_blob;
 typedef struct hc_str hc_ct_rest;
 
+/* clang-format off */
 #define REC(name)			struct hc_m_##name {
 #define MSG(number, name, what)		struct hc_m_##name {
 #define F(of, type, field, since, what) hc_ct_##type field;
@@ -99,6 +100,7 @@ typedef struct hc_str hc_ct_rest;
 #undef VIEW
 #undef V
 #undef ENDV
+/* clang-format on */
 
 enum hc_msg_number {
 #define REC(name)

@@ -210,7 +210,7 @@ bench: all $(bench-progs)
 
 FUZZ_CC ?= clang
 fuzz-progs := $(patsubst tests/fuzz/%.c,$(O)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
-$(O)/fuzz/%: tests/fuzz/%.c $(src-proto) $(src-file) $(src-conf) $(src-core)
+$(O)/fuzz/%: tests/fuzz/%.c $(src-proto) $(src-file) $(src-conf) $(src-core) daemon/shell/panic.c
 	@mkdir -p $(@D)
 	$(FUZZ_CC) -std=c11 -D_GNU_SOURCE -DHC_VERSION='"$(VERSION)"' -O1 -g -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined \
 		$(inc-tests) -o $@ $(filter %.c,$^) $(call pl,jansson inih)

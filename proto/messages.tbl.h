@@ -8,10 +8,11 @@
  * A(of, rec, field, max, since, "what") an array of at most max records
  * END(of)
  *
- * Encoding: big-endian, no padding, fields in order of rows. id16 is 16 bytes. name (at most 127
- * bytes), text (1,023) and blob (4,352) are a u16 length and the bytes. An array is a u32 count and the
- * records. rest is what remains of the message. `since` is the protocol version that brought the field: a version has one encoding.
- * Rows are only appended; released ones are frozen by golden bytes (tests/unit/golden).
+ * Encoding: big-endian, no padding, fields in order of rows. id16 is 16 bytes. name (at most
+ * 127 bytes), text (1,023) and blob (4,352) are a u16 length and the bytes. An array is a u32
+ * count and the records. rest is what remains of the message. `since` is the protocol version
+ * that brought the field: a version has one encoding.
+ * Rows are only appended; released ones are frozen by golden bytes (tests/unit/golden.tbl.h).
  *
  * Numbers: 1..99 client socket, 100..199 between home and participant of a domain.
  */
@@ -41,7 +42,6 @@ REC(member_row)
 	F(member_row, u64, started, 1, "start time of that process, clock ticks since boot")
 	F(member_row, u32, uid, 1, "user of that process")
 	F(member_row, u8, state, 1, "enum hc_member_state")
-	F(member_row, u32, block, 1, "block in the op arena of its session")
 END(member_row)
 
 /* ---- stored rows (the database holds them as blobs) ---- */
@@ -68,6 +68,16 @@ MSG(91, event_row, "an entry of the event journal")
 	F(event_row, u32, uid, 1, "user concerned")
 	F(event_row, text, text, 1, "what happened")
 END(event_row)
+
+MSG(92, root_block, "what a root info holds; 8 bytes of checksum follow it")
+	F(root_block, u32, magic, 1, "0x68636d31")
+	F(root_block, u16, version, 1, "1")
+	F(root_block, u64, id, 1, "domain id")
+	F(root_block, id16, node, 1, "node id of the home")
+	F(root_block, id16, token, 1, "secret of this domain")
+	F(root_block, u32, nranks, 1, "number of ranks, 0 = not said")
+	F(root_block, name, home, 1, "name of the home, for messages")
+END(root_block)
 
 /* ---- client socket ---- */
 MSG(1, hello, "first message of a client; descriptor: a pidfd of itself")

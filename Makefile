@@ -210,10 +210,14 @@ bench: all $(bench-progs)
 
 FUZZ_CC ?= clang
 fuzz-progs := $(patsubst tests/fuzz/%.c,$(O)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
-$(O)/fuzz/%: tests/fuzz/%.c $(src-proto) $(src-file) $(src-conf) $(src-core) daemon/shell/panic.c
+fuzz-flags := -std=c11 -D_GNU_SOURCE -DHC_VERSION='"$(VERSION)"' -O1 -g -MMD -MP -fno-sanitize-recover=undefined
+$(O)/fuzzobj/%.o: %.c
 	@mkdir -p $(@D)
-	$(FUZZ_CC) -std=c11 -D_GNU_SOURCE -DHC_VERSION='"$(VERSION)"' -O1 -g -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined \
-		$(inc-tests) -o $@ $(filter %.c,$^) $(call pl,jansson inih)
+	$(FUZZ_CC) $(fuzz-flags) -fsanitize=fuzzer-no-link,address,undefined $(inc-tests) -c -o $@ $<
+$(O)/libhcfuzz.a: $(patsubst %.c,$(O)/fuzzobj/%.o,$(src-proto) $(src-file) $(src-conf) $(src-core) daemon/shell/panic.c)
+$(O)/fuzz/%: $(O)/fuzzobj/tests/fuzz/%.o $(O)/libhcfuzz.a
+	@mkdir -p $(@D)
+	$(FUZZ_CC) -fsanitize=fuzzer,address,undefined -o $@ $^ $(call pl,jansson inih)
 fuzz: $(fuzz-progs)
 	@O=$(O) tests/fuzz/run.sh "$(or $(T),10)" $(fuzz-progs)
 
@@ -224,7 +228,14 @@ gen: $(O)/gen
 lint: all $(O)/gen
 	@O=$(O) CC=$(CC) tests/lib/lint.sh
 
-install: all
+# an installed hcommctl finds the library by its place relative to itself, also below DESTDIR
+$(O)/install/hcommctl: $(O)/hcommctl FORCE
+	@mkdir -p $(@D)
+	$(CC) $(BASE) -o $@ $(call obj,$(src-ctl)) $(O)/libhcconf.a $(O)/libhcfile.a $(O)/libhcproto.a -L$(O) -lhcomm \
+		-Wl,-rpath,'$$ORIGIN/$(shell realpath -m --relative-to=$(PREFIX)/bin $(LIBDIR))' $(LDFLAGS) $(libs-ctl)
+FORCE:
+
+install: all $(O)/install/hcommctl
 	@O=$(O) DESTDIR=$(DESTDIR) PREFIX=$(PREFIX) LIBDIR=$(LIBDIR) SYSCONFDIR=$(SYSCONFDIR) \
 		UNITDIR=$(UNITDIR) VERSION=$(VERSION) tests/lib/install.sh
 

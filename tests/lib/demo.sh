@@ -1,0 +1,234 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# The main job of hcomm from beginning to end, without root and without hardware.
+#
+#   O=build tests/lib/demo.sh          (make demo builds first)
+#
+# A daemon with eight simulated devices; a domain of eight ranks, each a process of its own, from
+# a rank table; references on every rank; one rank killed, and all others told who it was; a
+# second domain that is destroyed while operations run; a rank table refused with its line; the
+# daemon stopped. Each step prints a line with what it shows. The first thing that is not as it
+# should be ends the script with a reason and status 1.
+#
+# It waits for conditions with a deadline, never for time. It signals only processes that it
+# started, by their id. Everything it writes is in one fresh directory, which goes at the end;
+# HC_KEEP=1 keeps it.
+set -u
+
+O=${O:-build}
+case $O in /*) ;; *) O=$PWD/$O ;; esac
+ctl=$O/hcommctl daemon=$O/hcommd rank=$O/examples/rank
+patience=${HC_SLOW:-1}
+began=${EPOCHREALTIME/[.,]/}
+
+dir=$(mktemp -d "${TMPDIR:-/tmp}/hcomm-demo.XXXXXX") || exit 1
+export HCOMM_SOCKET=$dir/run/hcommd.sock TMPDIR=$dir/tmp
+unset HCOMM_JOB_ID HCOMM_DISABLE HCOMM_TIMEOUT_SEC
+mkdir "$dir/run" "$dir/state" "$dir/sys" "$dir/tmp" "$dir/out"
+declare -A started=() # pid -> what it is
+daemon_pid=
+
+cleanup() {
+	local pid
+	for pid in "${!started[@]}"; do
+		kill -KILL "$pid" 2>/dev/null
+	done
+	wait 2>/dev/null
+	[ -n "${HC_KEEP-}" ] || rm -rf "$dir"
+}
+trap cleanup EXIT
+trap 'exit 130' INT TERM HUP
+
+say() {
+	local us=$((${EPOCHREALTIME/[.,]/} - began))
+	printf '[%5d.%01d s] %s\n' $((us / 1000000)) $((us / 100000 % 10)) "$*"
+}
+
+die() {
+	say "NOT AS PROMISED: $*"
+	[ -z "$daemon_pid" ] || { echo "--- log of the daemon"; tail -n 40 "$dir/hcommd.log"; }
+	exit 1
+}
+
+# wait_for SECONDS WHAT COMMAND...: until the command succeeds
+wait_for() {
+	local limit=$1 what=$2 end
+	shift 2
+	end=$((${EPOCHREALTIME/[.,]/} + limit * patience * 1000000))
+	until "$@" >/dev/null 2>&1; do
+		[ "${EPOCHREALTIME/[.,]/}" -lt "$end" ] || die "$what, after $limit s of waiting"
+		sleep 0.02
+	done
+}
+
+is_gone() {
+	# a child that ended and was not waited for yet has no command line
+	[ ! -e "/proc/$1" ] || [ -z "$(tr -d '\0' <"/proc/$1/cmdline" 2>/dev/null)" ]
+}
+
+# end_of PID: its exit status, once it has ended
+end_of() {
+	wait_for 20 "${started[$1]} (pid $1) does not end" is_gone "$1"
+	wait "$1"
+	ended=$?
+	unset "started[$1]"
+}
+
+all_say() { # all_say TEXT FILE...: every file has a line with the text
+	local text=$1
+	shift
+	[ "$(grep -lF -- "$text" "$@" | wc -l)" = $# ]
+}
+
+cells() { # cells COLUMNS NOUN VERB...: a table without its headings
+	"$ctl" --no-headings -o "$@"
+}
+
+start_ranks() { # start_ranks NAME TABLE HOLD-MS
+	local i
+	pids=()
+	outs=()
+	for i in 0 1 2 3 4 5 6 7; do
+		"$rank" "$HCOMM_SOCKET" "$2" "$i" "$3" >"$dir/out/$1.$i" 2>&1 &
+		pids[i]=$!
+		outs[i]=$dir/out/$1.$i
+		started[$!]="rank $i of the $1 domain"
+	done
+}
+
+write_table() { # write_table NAME
+	local i
+	{
+		printf '{"version":"1.0","status":"completed","server_count":"1","server_list":[\n'
+		printf ' {"server_id":"%s","device":[\n' "$1"
+		for i in 0 1 2 3 4 5 6 7; do
+			printf '  {"device_id":"%d","device_ip":"192.0.2.%d","rank_id":"%d"}%s\n' \
+				"$i" $((i + 1)) "$i" "$([ "$i" = 7 ] || echo ,)"
+		done
+		printf ' ]}\n]}\n'
+	} >"$dir/$1.json"
+}
+
+# ---- the daemon ----------------------------------------------------------------------------
+
+for program in "$ctl" "$daemon" "$rank"; do
+	[ -x "$program" ] || die "$program is not built"
+done
+{
+	printf 'node_name = demo\nruntime_dir = %s/run\nstate_dir = %s/state\n' "$dir" "$dir"
+	printf 'socket = %s\nsocket_group = %s\n' "$HCOMM_SOCKET" "$(id -gn)"
+	printf 'key_file = %s/no.key\nmetrics_socket =\nlog_target = stderr\n' "$dir"
+	printf 'sysfs_root = %s/sys\n' "$dir"
+	for i in 0 1 2 3 4 5 6 7; do
+		printf '[device %d]\nkind = npu\nsimulated = yes\n' "$i"
+	done
+} >"$dir/hcommd.conf"
+"$daemon" --config "$dir/hcommd.conf" 2>"$dir/hcommd.log" &
+daemon_pid=$!
+started[$daemon_pid]=hcommd
+wait_for 10 "the daemon does not answer at $HCOMM_SOCKET" "$ctl" version
+[ "$(cells SIMULATED device list | grep -c 1)" = 8 ] || die "there are no eight simulated devices"
+say "hcommd answers on node demo, with eight devices that it calls simulated"
+
+# ---- a domain of eight processes -----------------------------------------------------------
+
+write_table first
+"$ctl" ranktable check "$dir/first.json" >/dev/null || die "a good rank table is refused"
+start_ranks first "$dir/first.json" 5
+wait_for 15 "the eight ranks are not all in the domain" all_say "is in domain" "${outs[@]}"
+id=$(cells ID domain list)
+[ "$(cells STATE domain list)" = ACTIVE ] || die "the domain is not ACTIVE"
+say "eight processes joined by an HCCL rank table: domain $id is ACTIVE"
+
+all_began() {
+	[ "$(cells BEGUN domain show "$id" | awk '$1 > 0' | wc -l)" = 8 ]
+}
+wait_for 10 "not every rank took references" all_began
+say "every rank takes and returns references of operations:"
+"$ctl" status | sed 's/^/    /'
+"$ctl" domain show "$id" | sed 's/^/    /'
+
+# ---- a death -------------------------------------------------------------------------------
+
+victim=${pids[5]}
+kill -KILL "$victim"
+wait "$victim" 2>/dev/null
+unset "started[$victim]"
+survivors=()
+for i in 0 1 2 3 4 6 7; do
+	survivors+=("${outs[i]}")
+done
+heard="heard: rank 5, pid $victim on node demo, exited"
+wait_for 5 "not every rank learned that rank 5, pid $victim, died" all_say "$heard" "${survivors[@]}"
+[ "$(cells STATE domain list)" = DAMAGED ] || die "the domain of a dead rank is not DAMAGED"
+say "rank 5 was killed; all seven others say: $heard"
+wait_for 5 "an operation is not refused in a damaged domain" all_say "HCOMM_E_DAMAGED" "${survivors[@]}"
+say "the domain is DAMAGED, and operations are refused instead of hanging"
+
+for i in 0 1 2 3 4 6 7; do
+	kill -TERM "${pids[i]}"
+done
+for i in 0 1 2 3 4 6 7; do
+	end_of "${pids[i]}"
+	[ "$ended" = 0 ] || die "rank $i did not leave in order: $(tail -n 1 "${outs[i]}")"
+done
+no_domain() {
+	! cells STATE domain list | grep -qvE 'DESTROYED|FAILED'
+}
+wait_for 10 "the domain is still there after its last rank left" no_domain
+say "the seven left in order; the last one out ended the domain"
+
+# ---- a domain destroyed while operations run ------------------------------------------------
+
+write_table second
+start_ranks second "$dir/second.json" 700
+wait_for 15 "the second domain does not form" all_say "is in domain" "${outs[@]}"
+id=$(cells ID,STATE domain list | awk '$2 == "ACTIVE" { print $1 }')
+all_run() {
+	[ "$(cells RUNNING domain show "$id" | awk '$1 > 0' | wc -l)" = 8 ]
+}
+wait_for 10 "the ranks of the second domain run no operation" all_run
+"$ctl" domain destroy "$id" >"$dir/out/destroy" 2>&1 &
+destroy=$!
+started[$destroy]="hcommctl domain destroy"
+is_draining() {
+	cells STATE domain list | grep -q DRAINING
+}
+wait_for 5 "the domain does not drain" is_draining
+say "the second domain drains: destroy waits for the operations that run"
+end_of "$destroy"
+[ "$ended" = 0 ] || die "destroy: $(cat "$dir/out/destroy")"
+wait_for 5 "a rank does not learn that its domain is gone" all_say "HCOMM_E_GONE" "${outs[@]}"
+for i in 0 1 2 3 4 5 6 7; do
+	end_of "${pids[i]}"
+	[ "$ended" = 0 ] || die "rank $i: $(tail -n 1 "${outs[i]}")"
+done
+counts=$(sed -n 's/.* ran \([0-9]*\) operations, then.*/\1/p' "${outs[@]}" | sort -u)
+[ "$(wc -l <<<"$counts")" = 1 ] || die "the ranks stopped at different operations: ${counts//$'\n'/ }"
+say "destroyed; all eight ranks ended operation $counts, and none began another"
+
+# ---- a bad table ---------------------------------------------------------------------------
+
+sed 's/"192.0.2.4"/"192.0.2.3"/' "$dir/first.json" >"$dir/bad.json"
+"$ctl" ranktable check "$dir/bad.json" >"$dir/out/check" 2>&1
+[ $? = 2 ] || die "a rank table with one address twice is not refused with status 2"
+grep -q 'bad.json:6:' "$dir/out/check" || die "no line 6 in: $(cat "$dir/out/check")"
+say "a bad rank table is refused: $(sed "s|$dir/||g" "$dir/out/check" | head -n 1)"
+
+# ---- the end -------------------------------------------------------------------------------
+
+kill -TERM "$daemon_pid"
+end_of "$daemon_pid"
+[ "$ended" = 0 ] || die "the daemon ended with status $ended"
+daemon_pid=
+[ ! -e "$HCOMM_SOCKET" ] || die "the socket is still there"
+left=$(find "$dir/tmp" "$dir/state" \( -path "$dir/tmp/*" -o -name '*-wal' -o -name '*-shm' \))
+[ -z "$left" ] || die "files are left: $left"
+for cmdline in /proc/[0-9]*/cmdline; do
+	pid=${cmdline#/proc/}
+	pid=${pid%/cmdline}
+	[ "$pid" != $$ ] && tr '\0' ' ' <"$cmdline" 2>/dev/null | grep -qF "$dir" || continue
+	die "process $pid is left: $(tr '\0' ' ' <"$cmdline" 2>/dev/null)"
+done
+[ ${#started[@]} = 0 ] || die "processes are left: ${!started[*]}"
+say "the daemon stopped with status 0; no process, socket or temporary file is left"

@@ -259,15 +259,29 @@ static int syntax(const struct hc_jsontext *t, json_error_t *e, struct hc_verdic
 	return HC_FILE_REFUSED;
 }
 
+static int nul_byte(const struct hc_jsontext *t, const char *at, struct hc_verdict *v)
+{
+	hc_jsonpos_line(t->data, t->len, (size_t)(at - t->data), &v->line, &v->column);
+	hc_verdict_set(v, HC_V_SYNTAX, "line %u column %u has a NUL byte; JSON is text", v->line,
+		       v->column);
+	hc_verdict_detail(v, "", "a NUL byte", "JSON");
+	return HC_FILE_REFUSED;
+}
+
 int hc_jsontext_parse(const struct hc_jsontext *t, json_t **root, struct hc_verdict *v)
 {
+	const char *nul = memchr(t->data, 0, t->len);
 	json_error_t e;
 
+	*root = NULL;
+	if (nul) /* the parser takes one for the end of the file */
+		return nul_byte(t, nul, v);
 	memset(&e, 0, sizeof(e));
 	*root = json_loadb(t->data, t->len, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &e);
 	if (*root)
 		return 0;
-	/* without memory the parser often just stops and leaves no text */
+	/* Without memory the parser often just stops and leaves no text. When it is a token that
+	 * finds no memory it says "invalid token", which nobody can tell from a real one. */
 	if (!e.text[0] || json_error_code(&e) == json_error_out_of_memory)
 		return hc_verdict_system(v, ENOMEM, "cannot parse the file");
 	return syntax(t, &e, v);

@@ -250,7 +250,7 @@ int rt_check_super(struct rt *t)
 {
 	const struct hc_at top = {0};
 	const json_t *list;
-	bool any;
+	bool any = false;
 	int r = hc_get_list(&t->doc, &top, t->doc.root, "super_pod_list", 0, SIZE_MAX, &list);
 
 	if (r || !list || !json_array_size(list))

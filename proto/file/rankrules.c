@@ -245,7 +245,7 @@ static int crossed(struct rt *t, uint32_t server)
 {
 	const struct rt_server *s = &t->servers[server];
 	char mine[96], theirs[96];
-	const struct rt_entry *e = NULL;
+	const struct rt_entry *e = t->by_rank[s->min];
 	struct hc_at at = {0};
 	uint32_t i;
 

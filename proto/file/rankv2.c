@@ -56,22 +56,27 @@ static void canon_addr(struct rt *t, const struct rt_addr *a, const json_t *port
 	rt_canon_text(t, plane ? plane : "0");
 }
 
+/* Its form is not settled beyond a bounded list, so it is kept and compared as it is. */
 static int take_backups(struct rt *t, const struct hc_at *at, const json_t *obj)
 {
-	const json_t *list = json_object_get(obj, "backup_addr"), *one;
-	size_t i;
-	int r;
+	const json_t *value = json_object_get(obj, "backup_addr"), *list;
+	char *text;
+	int r = 0;
 
-	if (!json_is_array(list)) /* its form is not settled: anything else is left alone */
+	if (!value) {
+		rt_canon_text(t, "");
 		return 0;
-	r = hc_get_list(&t->doc, at, obj, "backup_addr", 0, BACKUPS_MAX, &list);
-	rt_canon_u32(t, (uint32_t)json_array_size(list));
-	for (i = 0; !r && i < json_array_size(list); i++) {
-		one = json_array_get(list, i);
-		if (json_is_string(one))
-			rt_canon_text(t, json_string_value(one));
 	}
-	return r;
+	if (json_is_array(value))
+		r = hc_get_list(&t->doc, at, obj, "backup_addr", 0, BACKUPS_MAX, &list);
+	if (r)
+		return r;
+	text = json_dumps(value, JSON_COMPACT | JSON_SORT_KEYS | JSON_ENCODE_ANY);
+	if (!text)
+		return -ENOMEM;
+	rt_canon_text(t, text);
+	hc_file_free(text);
+	return 0;
 }
 
 static int take_addr(struct rt *t, const struct hc_at *at, const json_t *obj,

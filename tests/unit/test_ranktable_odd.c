@@ -293,6 +293,7 @@ START_TEST(each_changed_field_changes_the_hash)
 		{"'0/1'", "'0/3'", 0, NULL, NULL},
 		{"'plane_id':'0'", "'plane_id':'1'", 0, NULL, NULL},
 		{"'192.0.2.31'", "'192.0.2.32'", 0, NULL, NULL},
+		{"'plane_id':'0'", "'backup_addr':['x']", 0, NULL, NULL},
 		{"'status':'completed'", "'detour':'true'", 0, NULL, NULL},
 	};
 

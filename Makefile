@@ -179,7 +179,7 @@ $(O)/libhcclient.a: $(call pic,$(src-libclient))
 define sotest
 $(O)/tests/$(1)/%: $(O)/obj/tests/$(1)/%.o $(O)/libhctest.a $(O)/libhcproto.a $(O)/libhcomm.so.1
 	@mkdir -p $$(@D)
-	$(CC) $(BASE) -pthread -o $$@ $$< $(O)/libhctest.a $(O)/libhcproto.a -L$(O) -lhcomm -Wl,-rpath,'$$$$ORIGIN/../..' $(LDFLAGS) $(libs-check)
+	$(CC) $(BASE) -pthread -o $$@ $$< $(O)/libhctest.a $(O)/libhcproto.a -L$(O) -lhcomm -Wl,-rpath,'$$$$ORIGIN/../..' $(LDFLAGS) $(libs-check) $(if $(filter sys,$(1)),$$(call pl,jansson))
 endef
 $(eval $(call sotest,api))
 $(eval $(call sotest,sys))

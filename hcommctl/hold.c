@@ -353,6 +353,10 @@ static void attend(struct parent *p)
 	while (read(p->notes, &n, sizeof(n)) == (ssize_t)sizeof(n))
 		take_note(p, &n);
 	clear_progress(p);
+	if (!p->status && p->joined < p->h->nlocal) {
+		ctl_say("ended before all ranks had come");
+		p->status = CTL_DEGRADED;
+	}
 }
 
 static int start(struct parent *p)

@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the files of the library share.
+ *
+ * A struct hcomm_session is one connection and what came through it. Its lock covers everything
+ * in it but two things: `in` belongs to the thread that has the reader's role, and what hello
+ * gave (info, arena) changes only while nobody reads.
+ *
+ * A struct hc_domain is a slot of the one table of handles (handles.c). It opens with the part
+ * that op_begin and op_end use, so a handle leads to them in two loads. A slot stays in place
+ * until the last session closes; whose handle does not match is not looked at further.
+ *
+ * fork: `stamp` says in which process a session was opened. The current stamp is kept in memory
+ * that the kernel wipes in a child, so comparing needs no system call. No lock is taken before
+ * that comparison: in a child it may be held for ever.
+ *
+ * Functions return 0 or a positive HC_E_*, whose text was left by hc_refuse; the public calls
+ * return it negated.
+ */
+#ifndef HC_CLIENT_H
+#define HC_CLIENT_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <sys/types.h>
+
+#include "hcomm/hcomm.h"
+#include "ops.h"
+#include "session.h"
+
+#define HC_EXPORT __attribute__((visibility("default")))
+
+#define HC_MS              UINT64_C(1000000)
+#define HC_SECOND          UINT64_C(1000000000)
+#define HC_FOREVER         UINT64_MAX
+#define HC_HELLO_MS        2000u    /* first contact */
+#define HC_REQUEST_MS      30000u   /* requests without a time-out of their own */
+#define HC_DRAIN_MS        3605000u /* beyond the highest drain_timeout_s */
+#define HC_SLACK_MS        1000u    /* the daemon answers at its deadline; give that time to come */
+#define HC_SOCKET_PATH_MAX 107u
+#define HC_SOCKET_DEFAULT  "/run/hcomm/hcommd.sock"
+#define HC_EVENTS_MAX      1024u
+
+/* ---- error.c ---- */
+/* Leave the detail text for this thread. Returns `outcome`. */
+int hc_refuse(int outcome, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* The same with a retry-after. */
+int hc_refuse_str(int outcome, struct hc_str text, uint32_t retry_after_ms);
+
+/* ---- env.c ---- */
+enum hc_say { HC_SAY_ERROR, HC_SAY_WARN, HC_SAY_INFO, HC_SAY_DEBUG };
+struct hc_env {
+	char socket[HC_SOCKET_PATH_MAX + 1];
+	char job[HC_NAME_MAX + 1];
+	uint32_t timeout_ms; /* 0: not given */
+	enum hc_say log_level;
+	const char *log_file; /* NULL: standard error */
+	bool disabled;
+};
+int hc_env_read(struct hc_env *env);
+int hc_env_socket(const char *path, const char *from, char *out);
+
+/* ---- handles.c ---- */
+enum hc_phase { HC_PHASE_FREE, HC_PHASE_FORMING, HC_PHASE_LIVE, HC_PHASE_FAILED };
+
+struct hc_domain {
+	struct hc_ops_domain ops;
+	uint64_t handle; /* under the table's lock; ops.handle is set only while LIVE */
+	struct hcomm_session *session;  /* NULL: one rank without a daemon */
+	struct hc_domain *next, **link; /* of the session */
+	uint64_t id;
+	uint32_t index;
+	uint32_t next_free;
+	enum hc_phase phase;
+	int error; /* FAILED: why */
+	uint32_t rank, nranks, epoch, tag;
+	struct hc_local *local; /* stays with the slot */
+	uint64_t stamp;         /* of a local domain: its use of the table */
+	char name[HC_NAME_MAX + 1];
+};
+
+struct hc_local { /* record and block of a one-rank domain */
+	struct hc_page_record record;
+	struct hc_page_block block;
+};
+
+#define HC_CHUNK_BITS 8u
+#define HC_CHUNKS     4096u
+extern _Atomic(struct hc_domain *) hc_chunks[HC_CHUNKS] __attribute__((visibility("hidden")));
+
+/* The slot of a handle, or NULL when there never was one. Its handle may be another by now. */
+static inline struct hc_domain *hc_slot(hcomm_domain handle)
+{
+	uint32_t index = (uint32_t)handle;
+	struct hc_domain *chunk;
+
+	if (index >= HC_CHUNKS << HC_CHUNK_BITS)
+		return NULL;
+	chunk = atomic_load_explicit(&hc_chunks[index >> HC_CHUNK_BITS], memory_order_acquire);
+	return chunk ? chunk + (index & ((1u << HC_CHUNK_BITS) - 1)) : NULL;
+}
+
+/* A user of the table more (open session, local domain) or less; the last one frees it. */
+int hc_process_enter(uint64_t *stamp);
+void hc_process_leave(uint64_t stamp);
+/* Is this the process, and not a child by fork, in which `stamp` was given? */
+bool hc_process_same(uint64_t stamp);
+
+/* A slot in phase FORMING, with a handle. NO_MEMORY, LIMIT. */
+int hc_domain_new(struct hcomm_session *session, struct hc_domain **d);
+/* Its handle ends. The session's lock is held, if it has one. */
+void hc_domain_free(struct hc_domain *d);
+/* Free it by its handle, if that is still so; takes the locks. */
+void hc_domain_forget(hcomm_domain handle);
+/* Find the slot and lock its session. 0, GONE, FORKED. */
+int hc_domain_lock(hcomm_domain handle, struct hc_domain **d);
+void hc_domain_unlock(struct hc_domain *d);
+/* Why a handle leads nowhere: FORKED or GONE, with its text. */
+int hc_domain_lost(hcomm_domain handle);
+
+/* ---- the session ---- */
+struct hc_slab {
+	struct hc_slab *next;
+	const struct hc_page_record *records;
+	uint32_t index; /* first slot / HC_SLAB_RECORDS */
+	dev_t device;
+	ino_t inode;
+};
+
+struct hc_seats { /* the seats of a domain with several ranks here, kept for the session */
+	struct hc_seats *next;
+	struct hc_ops_seat seat[];
+};
+
+struct hc_arena {
+	struct hc_arena *next; /* of an earlier connection; tokens may still point into it */
+	struct hc_page_block *blocks;
+	uint32_t count;
+};
+
+struct hc_queued; /* event.c */
+
+struct hc_sleeper {
+	pthread_cond_t cond;
+	struct hc_sleeper *next, **link;
+	bool events; /* waits for events, not for an answer */
+};
+
+struct hcomm_session {
+	uint64_t stamp;
+	pthread_mutex_t lock;
+	int fd; /* -1: disconnected */
+	bool reading;
+	bool connecting;
+	uint64_t generation; /* +1 at each connection */
+	struct hc_sess sess;
+	struct hc_sleeper *sleepers;
+
+	struct hc_env env;
+	char socket[HC_SOCKET_PATH_MAX + 1];
+	char node[HC_NAME_MAX + 1], build[HC_NAME_MAX + 1];
+	uint32_t start, uid, connect_timeout_ms;
+	uint64_t number, incarnation;
+	bool registered; /* for membarrier */
+	bool fence;
+
+	struct hc_arena *arenas;
+	struct hc_arena *arena; /* of this connection, or NULL */
+	struct hc_slab *slabs;
+	struct hc_seats *seats;
+	struct hc_domain *domains;
+	struct hc_ops_hooks hooks;
+
+	hcomm_event_fn event_fn;
+	void *event_context;
+	struct hc_queued *first_event, **last_event;
+	uint32_t events; /* queued */
+	uint32_t events_lost;
+	int poll_fd, wake_fd; /* hcomm_fd: an epoll set, and an eventfd for events read by others */
+
+	int log_fd;
+	uint8_t out[HC_PACKET_MAX];
+	uint8_t in[HC_PACKET_MAX];
+};
+
+/* FORKED in a child, INVALID for NULL, else 0; takes no lock. */
+int hc_session_check(const struct hcomm_session *s);
+void hc_log(struct hcomm_session *s, enum hc_say level, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* Copy a struct to a caller whose size, its first member, may be smaller or larger than ours. */
+void hc_give(void *to, const void *from, size_t bytes);
+
+/* ---- conn.c: one connection; no lock ---- */
+uint64_t hc_now(void);
+/* `ms` from now; saturates. */
+uint64_t hc_deadline(uint64_t ms);
+
+struct hc_greeting {           /* what hello gave */
+	struct hc_m_hello_r m; /* without its strings */
+	char node[HC_NAME_MAX + 1], build[HC_NAME_MAX + 1];
+	int fd;    /* the connection */
+	int arena; /* descriptor, or -1 */
+	bool fence;
+};
+/* Connect and say hello until `deadline`. NO_DAEMON, TIMEOUT, VERSION, PERMISSION, MALFORMED, ...
+ */
+int hc_conn_open(const char *path, const char *job, bool fence, uint64_t deadline,
+		 struct hc_greeting *g);
+/* A packet, at most until `deadline` (0: what is there now). Returns its length and *fd (or -1);
+ * 0: the other end closed; -HC_E_TIMEOUT. */
+int hc_conn_recv(int fd, uint8_t *buf, size_t cap, uint64_t deadline, int *got);
+/* 0, PEER_CLOSED, TIMEOUT, SYSTEM. `pass` is a descriptor to send along, or -1. */
+int hc_conn_send(int fd, const uint8_t *buf, size_t len, int pass, uint64_t deadline);
+int hc_arena_map(int fd, uint32_t blocks, struct hc_arena **arena);
+void hc_arena_free(struct hc_arena *a);
+
+/* ---- wait.c: calls; the lock is held on entry and exit unless said otherwise ---- */
+struct hc_request {
+	const struct hc_desc *desc;
+	const void *msg;
+	int pass; /* descriptor to send along, or -1 */
+	uint64_t deadline;
+};
+/* One attempt to connect. */
+int hc_wait_connect(struct hcomm_session *s, uint64_t deadline);
+/* Connected, by connecting anew if need be. NO_DAEMON, ... */
+int hc_wait_ready(struct hcomm_session *s, uint64_t deadline);
+/* Send; the call waits from here on. */
+int hc_call_start(struct hcomm_session *s, struct hc_call *c, const struct hc_request *q);
+/* Until the call is done. 0, or its refusal with its text. */
+int hc_call_wait(struct hcomm_session *s, struct hc_call *c, uint64_t deadline);
+/* hc_wait_ready, hc_call_start, hc_call_wait; takes and gives back the lock. hc_call_fini is
+ * the caller's. */
+int hc_call_run(struct hcomm_session *s, struct hc_call *c, const struct hc_request *q);
+/* The outcome of a call that is done, its text left behind. */
+int hc_call_outcome(struct hcomm_session *s, struct hc_call *c);
+/* Send a message that has no answer, if that is possible at once. */
+void hc_send_notice(struct hcomm_session *s, const struct hc_desc *d, const void *msg);
+/* Read once, at most until `deadline`; the role is free on entry. 0, TIMEOUT, PEER_CLOSED. */
+int hc_wait_read(struct hcomm_session *s, uint64_t deadline);
+/* Sleep until woken by the reader. 0 or TIMEOUT. */
+int hc_wait_sleep(struct hcomm_session *s, struct hc_sleeper *me, uint64_t deadline);
+void hc_wait_pass_on(struct hcomm_session *s);
+/* For close: calls without a waiter are finished with no session, others are nobody's. */
+struct hc_sink hc_wait_quiet(void);
+
+/* ---- event.c ---- */
+void hc_event_queue(struct hcomm_session *s, const struct hc_m_event *e);
+void hc_event_join_end(struct hcomm_session *s, struct hc_domain *d, int error, const char *text);
+void hc_events_free(struct hcomm_session *s);
+/* The poll set follows a new connection. */
+void hc_event_watch(struct hcomm_session *s);
+
+/* ---- join.c; more in join.h ---- */
+/* After a new connection: every domain asks to be taken back. */
+void hc_join_again(struct hcomm_session *s);
+/* A late answer to a join that was given up: leave what it joined. */
+void hc_join_stray(struct hcomm_session *s, const struct hc_frame *f);
+
+#endif

@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The table of domain handles, one for the process, and how a forked child is told apart.
+ *
+ * A handle is generation << 32 | index. The generation is one counter for the process, so no
+ * handle is ever given twice, also over a close of all sessions. Slots come in chunks that never
+ * move; a free slot waits at the end of a queue, so that it is long before one is used again.
+ * When the last session and the last local domain have gone, everything is unmapped.
+ *
+ * Chunks are MADV_WIPEONFORK: in a child all slots read as zero, so a parent's handle matches
+ * nothing and op_begin needs no check of its own. The same advice on a page of .bss keeps the
+ * stamp of the process: 0 means that this is a child (or that nothing was opened yet), and the
+ * first open in a child begins a table of its own. Locks are made anew there: a thread of the
+ * parent may have held them when the child was made.
+ */
+#include "client.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define CHUNK_SLOTS (1u << HC_CHUNK_BITS)
+#define CHUNK_BYTES (CHUNK_SLOTS * sizeof(struct hc_domain))
+#define PAGE_MAX    65536u
+#define BUSY        1u /* stamp while a child begins anew */
+#define NO_SLOT     UINT32_MAX
+
+_Atomic(struct hc_domain *) hc_chunks[HC_CHUNKS];
+
+static struct {
+	pthread_mutex_t lock;
+	uint32_t users;
+	uint32_t slots; /* in use or in the queue */
+	uint32_t first_free, last_free;
+	uint32_t generation;
+	uint32_t forked; /* generations up to this are a parent's */
+	uint64_t stamp;
+} table = {.lock = PTHREAD_MUTEX_INITIALIZER,
+	   .first_free = NO_SLOT,
+	   .last_free = NO_SLOT,
+	   .stamp = BUSY};
+
+/* Room for one page at any page size. */
+static unsigned char wiped[2 * PAGE_MAX];
+
+static size_t page_bytes(void)
+{
+	long n = sysconf(_SC_PAGESIZE);
+
+	return n > 0 && n <= (long)PAGE_MAX ? (size_t)n : PAGE_MAX;
+}
+
+static unsigned char *stamp_page(void)
+{
+	uintptr_t page = page_bytes(), at = (uintptr_t)wiped;
+
+	return wiped + (((at + page - 1) & ~(page - 1)) - at);
+}
+
+static _Atomic uint64_t *stamp_word(void)
+{
+	static _Atomic(_Atomic uint64_t *) word;
+	_Atomic uint64_t *w = atomic_load_explicit(&word, memory_order_relaxed);
+
+	if (!w) {
+		w = (_Atomic uint64_t *)(void *)stamp_page();
+		atomic_store_explicit(&word, w, memory_order_relaxed);
+	}
+	return w;
+}
+
+static void drop_chunks(void)
+{
+	struct hc_domain *chunk;
+	unsigned i;
+
+	for (i = 0; i < HC_CHUNKS; i++) {
+		chunk = atomic_exchange(&hc_chunks[i], NULL);
+		if (!chunk)
+			break;
+		munmap(chunk, CHUNK_BYTES);
+	}
+	table.slots = 0;
+	table.first_free = table.last_free = NO_SLOT;
+}
+
+static void begin_anew(_Atomic uint64_t *word)
+{
+	uint64_t none = 0;
+
+	if (!atomic_compare_exchange_strong(word, &none, BUSY)) {
+		while (atomic_load(word) == BUSY)
+			sched_yield();
+		return;
+	}
+	pthread_mutex_init(&table.lock, NULL);
+	table.users = 0;
+	table.forked = table.generation;
+	drop_chunks();
+	atomic_store(word, ++table.stamp);
+}
+
+int hc_process_enter(uint64_t *stamp)
+{
+	_Atomic uint64_t *word = stamp_word();
+
+	if (madvise(stamp_page(), page_bytes(), MADV_WIPEONFORK))
+		return hc_refuse(HC_E_SYSTEM,
+				 "madvise(MADV_WIPEONFORK): %s; wanted: Linux 4.14 or later",
+				 strerror(errno));
+	begin_anew(word);
+	pthread_mutex_lock(&table.lock);
+	table.users++;
+	*stamp = atomic_load(word);
+	pthread_mutex_unlock(&table.lock);
+	return 0;
+}
+
+bool hc_process_same(uint64_t stamp)
+{
+	return atomic_load_explicit(stamp_word(), memory_order_relaxed) == stamp;
+}
+
+static void free_locals(void)
+{
+	uint32_t i;
+
+	for (i = 0; i < table.slots; i++)
+		free(hc_slot(i)->local);
+}
+
+void hc_process_leave(uint64_t stamp)
+{
+	if (!hc_process_same(stamp))
+		return;
+	pthread_mutex_lock(&table.lock);
+	if (!--table.users) {
+		free_locals();
+		drop_chunks();
+	}
+	pthread_mutex_unlock(&table.lock);
+}
+
+/* ---- slots ---- */
+
+static int grow(void)
+{
+	uint32_t n = table.slots >> HC_CHUNK_BITS;
+	void *map;
+
+	if (table.slots & (CHUNK_SLOTS - 1) || (n < HC_CHUNKS && atomic_load(&hc_chunks[n])))
+		return 0;
+	if (n == HC_CHUNKS)
+		return hc_refuse(HC_E_LIMIT, "this process has %u domains, which is the limit",
+				 table.slots);
+	map = mmap(NULL, CHUNK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (map == MAP_FAILED)
+		return hc_refuse(HC_E_NO_MEMORY, "no memory for more domains");
+	madvise(map, CHUNK_BYTES, MADV_WIPEONFORK);
+	atomic_store(&hc_chunks[n], map);
+	return 0;
+}
+
+static int take_slot(struct hc_domain **d)
+{
+	uint32_t i = table.first_free;
+	int r;
+
+	if (i != NO_SLOT) {
+		*d = hc_slot(i);
+		table.first_free = (*d)->next_free;
+		if (table.first_free == NO_SLOT)
+			table.last_free = NO_SLOT;
+		return 0;
+	}
+	r = grow();
+	if (r)
+		return r;
+	*d = hc_slot(table.slots);
+	(*d)->index = table.slots++;
+	return 0;
+}
+
+static void put_slot(struct hc_domain *d)
+{
+	d->next_free = NO_SLOT;
+	if (table.last_free == NO_SLOT)
+		table.first_free = d->index;
+	else
+		hc_slot(table.last_free)->next_free = d->index;
+	table.last_free = d->index;
+}
+
+static void link_session(struct hc_domain *d, struct hcomm_session *s)
+{
+	d->session = s;
+	d->next = NULL;
+	d->link = NULL;
+	if (!s)
+		return;
+	d->next = s->domains;
+	d->link = &s->domains;
+	if (d->next)
+		d->next->link = &d->next;
+	s->domains = d;
+}
+
+int hc_domain_new(struct hcomm_session *session, struct hc_domain **out)
+{
+	struct hc_domain *d;
+	int r;
+
+	pthread_mutex_lock(&table.lock);
+	r = take_slot(&d);
+	if (!r) {
+		if (!++table.generation)
+			table.generation = 1;
+		d->phase = HC_PHASE_FORMING;
+		d->error = 0;
+		d->id = 0;
+		d->rank = HC_NONE;
+		d->nranks = d->epoch = d->tag = 0;
+		d->name[0] = '\0';
+		link_session(d, session);
+		d->handle = (uint64_t)table.generation << 32 | d->index;
+		*out = d;
+	}
+	pthread_mutex_unlock(&table.lock);
+	return r;
+}
+
+void hc_domain_free(struct hc_domain *d)
+{
+	hc_ops_detach(&d->ops);
+	pthread_mutex_lock(&table.lock);
+	if (d->link) {
+		*d->link = d->next;
+		if (d->next)
+			d->next->link = d->link;
+	}
+	d->handle = 0;
+	d->session = NULL;
+	d->next = NULL;
+	d->link = NULL;
+	d->phase = HC_PHASE_FREE;
+	put_slot(d);
+	pthread_mutex_unlock(&table.lock);
+}
+
+int hc_domain_lost(hcomm_domain handle)
+{
+	bool child = !atomic_load_explicit(stamp_word(), memory_order_relaxed) && table.generation;
+
+	if (handle && (child || (handle >> 32 && handle >> 32 <= table.forked)))
+		return hc_refuse(
+			HC_E_FORKED,
+			"the domain belongs to the process that opened the session; this is a "
+			"child of it by fork");
+	return hc_refuse(HC_E_GONE, "handle %#llx is that of no domain, or of one that has ended",
+			 (unsigned long long)handle);
+}
+
+int hc_domain_lock(hcomm_domain handle, struct hc_domain **out)
+{
+	struct hcomm_session *s = NULL;
+	struct hc_domain *d;
+	bool found;
+
+	/* in a child the lock below may be held for ever */
+	if (!atomic_load_explicit(stamp_word(), memory_order_relaxed))
+		return hc_domain_lost(handle);
+	pthread_mutex_lock(&table.lock);
+	d = hc_slot(handle);
+	found = handle && d && d->handle == handle;
+	if (found)
+		s = d->session;
+	pthread_mutex_unlock(&table.lock);
+	if (!found)
+		return hc_domain_lost(handle);
+	if (s) {
+		pthread_mutex_lock(&s->lock);
+		/* it may have ended while the lock was waited for */
+		if (d->handle != handle || d->session != s) {
+			pthread_mutex_unlock(&s->lock);
+			return hc_domain_lost(handle);
+		}
+	}
+	*out = d;
+	return 0;
+}
+
+void hc_domain_unlock(struct hc_domain *d)
+{
+	if (d->session)
+		pthread_mutex_unlock(&d->session->lock);
+}
+
+void hc_domain_forget(hcomm_domain handle)
+{
+	struct hcomm_session *s;
+	struct hc_domain *d;
+	uint64_t stamp;
+
+	if (hc_domain_lock(handle, &d))
+		return;
+	s = d->session;
+	stamp = d->stamp;
+	hc_domain_free(d);
+	if (s)
+		pthread_mutex_unlock(&s->lock);
+	else
+		hc_process_leave(stamp);
+}

@@ -1,0 +1,451 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * How an answer `joined` becomes a domain; ways.c has the calls that ask for one.
+ *
+ * The handle is made first, in phase FORMING, then the request goes out. So nothing can fail
+ * for want of a handle once the daemon has made this process a member. When the answer cannot be
+ * used after all (no memory, a slab that cannot be mapped), or comes after the caller has given
+ * up, the membership is given back by `leave`: no rank may be left that nobody stands for.
+ *
+ * Started with HCOMM_START, the same work waits on the heap without a waiter and is finished by
+ * whoever reads the answer, which queues JOIN_DONE or JOIN_FAILED.
+ *
+ * Slabs: the answer names a slot; the file of that slot came with this answer or an earlier one.
+ * Files of several owners may have the same number, and the record tells: it holds the domain's
+ * id. Each file is mapped once for a session.
+ *
+ * After a new connection each domain asks to be taken back. What comes is the same answer, with
+ * blocks in a new arena: what the old block had counted goes over first, since operations that
+ * run now end there. A refusal means that the domain is over.
+ */
+#include "join.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#define SLAB_BYTES ((size_t)HC_SLAB_RECORDS * HC_RECORD_BYTES)
+
+/* ---- arguments ---- */
+
+int hc_timeout(const struct hcomm_session *s, int timeout_ms, uint32_t usual_ms, uint32_t *ms,
+	       uint64_t *deadline)
+{
+	if (timeout_ms < HCOMM_DEFAULT)
+		return hc_refuse(
+			HC_E_INVALID,
+			"timeout_ms is %d; wanted: milliseconds, HCOMM_START or HCOMM_DEFAULT",
+			timeout_ms);
+	*ms = timeout_ms > 0 ? (uint32_t)timeout_ms : s->env.timeout_ms;
+	if (timeout_ms == HCOMM_START)
+		*deadline = hc_deadline(HC_HELLO_MS);
+	else
+		*deadline = hc_deadline(*ms ? *ms : usual_ms);
+	return 0;
+}
+
+static int check_name(const char *name, const char *what, struct hc_str *out)
+{
+	size_t n = name ? strlen(name) : 0;
+
+	if (n > HC_NAME_MAX)
+		return hc_refuse(HC_E_INVALID, "config->%s has %zu bytes; wanted: at most %u", what,
+				 n, HC_NAME_MAX);
+	*out = hc_str(name);
+	return 0;
+}
+
+int hc_wishes(const struct hcomm_config *config, struct hc_wishes *w)
+{
+	struct hcomm_config c = HCOMM_INIT(struct hcomm_config);
+	int r;
+
+	if (config && config->size < offsetof(struct hcomm_config, name))
+		return hc_refuse(HC_E_INVALID, "config->size is %u; wanted: set by HCOMM_INIT",
+				 config->size);
+	if (config)
+		memcpy(&c, config, config->size < sizeof(c) ? config->size : sizeof(c));
+	if (c.priority > 7)
+		return hc_refuse(HC_E_INVALID, "config->priority is %u; wanted: 0 to 7",
+				 c.priority);
+	if (c.weight > 100)
+		return hc_refuse(HC_E_INVALID, "config->weight is %u; wanted: 1 to 100, or 0",
+				 c.weight);
+	if (c.shared > 1)
+		return hc_refuse(HC_E_INVALID, "config->shared is %u; wanted: 0 or 1", c.shared);
+	r = check_name(c.name, "name", &w->name);
+	if (!r)
+		r = check_name(c.server, "server", &w->server);
+	w->shared = (uint8_t)c.shared;
+	w->priority = (uint8_t)c.priority;
+	w->weight = (uint8_t)(c.weight ? c.weight : 1);
+	return r;
+}
+
+/* ---- slabs ---- */
+
+static int map_slab(struct hcomm_session *s, uint32_t index, int fd)
+{
+	struct hc_slab *slab;
+	struct stat st;
+	void *map;
+
+	if (fstat(fd, &st) || !S_ISREG(st.st_mode) || (uint64_t)st.st_size < SLAB_BYTES)
+		return hc_refuse(HC_E_MALFORMED, "the state slab of hcommd is no file of %zu bytes",
+				 SLAB_BYTES);
+	for (slab = s->slabs; slab; slab = slab->next) {
+		if (slab->device == st.st_dev && slab->inode == st.st_ino)
+			return 0;
+	}
+	slab = calloc(1, sizeof(*slab));
+	if (!slab)
+		return hc_refuse(HC_E_NO_MEMORY, "no memory for the domain");
+	map = mmap(NULL, SLAB_BYTES, PROT_READ, MAP_SHARED, fd, 0);
+	if (map == MAP_FAILED) {
+		free(slab);
+		return hc_refuse(HC_E_NO_MEMORY, "mapping a state slab: %s", strerror(errno));
+	}
+	slab->records = map;
+	slab->index = index;
+	slab->device = st.st_dev;
+	slab->inode = st.st_ino;
+	slab->next = s->slabs;
+	s->slabs = slab;
+	return 0;
+}
+
+static const struct hc_page_record *find_record(const struct hcomm_session *s,
+						const struct hc_m_joined *m)
+{
+	const struct hc_slab *slab;
+	const struct hc_page_record *r;
+
+	for (slab = s->slabs; slab; slab = slab->next) {
+		if (slab->index != m->slot / HC_SLAB_RECORDS)
+			continue;
+		r = &slab->records[m->slot % HC_SLAB_RECORDS];
+		if (atomic_load_explicit(&r->id, memory_order_acquire) == m->id)
+			return r;
+	}
+	return NULL;
+}
+
+/* ---- seats ---- */
+
+static int read_seat(const struct hcomm_session *s, const struct hc_m_joined *m,
+		     const struct hc_m_seat *seat, struct hc_ops_seat *out)
+{
+	if (!s->arena || seat->block >= s->arena->count || seat->rank >= m->nranks)
+		return hc_refuse(
+			HC_E_MALFORMED, "hcommd gave rank %u of %u block %u of an op arena of %u",
+			seat->rank, m->nranks, seat->block, s->arena ? s->arena->count : 0);
+	*out = (struct hc_ops_seat){.block = &s->arena->blocks[seat->block], .rank = seat->rank};
+	return 0;
+}
+
+/* One seat goes into *one; more into memory that stays until the session closes. */
+static int read_seats(struct hcomm_session *s, const struct hc_m_joined *m, struct hc_ops_seat *one,
+		      struct hc_ops_seat **out)
+{
+	struct hc_arr a = m->seats;
+	struct hc_seats *many = NULL;
+	struct hc_m_seat seat;
+	uint32_t i;
+	int r = 0;
+
+	*out = one;
+	if (!a.count || a.count > m->nranks)
+		return hc_refuse(HC_E_MALFORMED, "hcommd gave %u seats of %u ranks", a.count,
+				 m->nranks);
+	if (a.count > 1) {
+		many = calloc(1, sizeof(*many) + a.count * sizeof(many->seat[0]));
+		if (!many)
+			return hc_refuse(HC_E_NO_MEMORY, "no memory for %u ranks", a.count);
+		*out = many->seat;
+	}
+	for (i = 0; !r && hc_arr_next(&a, &hc_desc_seat, s->sess.version, &seat); i++)
+		r = read_seat(s, m, &seat, &(*out)[i]);
+	if (many && r) {
+		free(many);
+	} else if (many) {
+		many->next = s->seats;
+		s->seats = many;
+	}
+	return r;
+}
+
+/* Operations that run ended up in the old block; the daemon will look at the new one. */
+static void carry_over(const struct hc_domain *d, const struct hc_ops_seat *seats, uint32_t n)
+{
+	uint32_t i, old;
+
+	for (i = 0; i < n; i++) {
+		old = hc_ops_seat(&d->ops, seats[i].rank);
+		if (old != HC_NONE && d->ops.seats[old].block != seats[i].block)
+			memcpy(seats[i].block, d->ops.seats[old].block, HC_BLOCK_BYTES);
+	}
+}
+
+/* ---- the answer ---- */
+
+static int take(struct hcomm_session *s, struct hc_domain *d, struct hc_call *c,
+		struct hc_m_joined *m)
+{
+	const struct hc_page_record *record;
+	struct hc_ops_seat one, *seats;
+	bool again = d->phase == HC_PHASE_LIVE;
+	int r = hc_call_answer(&s->sess, c, &hc_desc_joined, m);
+
+	if (r) {
+		m->id = 0; /* the rest is undefined too */
+		return hc_refuse(r, "hcommd gave an answer that is no `joined`");
+	}
+	if (c->fd >= 0 && m->slab_sent == 1)
+		r = map_slab(s, m->slot / HC_SLAB_RECORDS, c->fd);
+	if (r)
+		return r;
+	record = find_record(s, m);
+	if (!record)
+		return hc_refuse(HC_E_MALFORMED,
+				 "hcommd gave slot %u for domain %016llx, and no slab has it there",
+				 m->slot, (unsigned long long)m->id);
+	r = read_seats(s, m, &one, &seats);
+	if (r)
+		return r;
+	if (again)
+		carry_over(d, seats, m->seats.count);
+	d->id = m->id;
+	d->epoch = m->epoch;
+	d->tag = m->tag;
+	d->nranks = m->nranks;
+	d->rank = m->seats.count == 1 ? seats[0].rank : HC_NONE;
+	hc_str_copy(m->name, d->name, sizeof(d->name));
+	hc_ops_attach(&d->ops, d->handle, d->id, s->start, d->tag, record, seats, m->seats.count,
+		      s->fence, &s->hooks);
+	d->phase = HC_PHASE_LIVE;
+	return 0;
+}
+
+/* ---- giving back ---- */
+
+static void free_call(struct hcomm_session *s, struct hc_call *c)
+{
+	(void)s;
+	hc_call_fini(c);
+	free(c);
+}
+
+int hc_call_fire(struct hcomm_session *s, uint16_t want, const struct hc_desc *desc,
+		 const void *msg)
+{
+	struct hc_request q = {desc, msg, -1, 0};
+	struct hc_call *c = malloc(sizeof(*c));
+	int r;
+
+	if (!c)
+		return hc_refuse(HC_E_NO_MEMORY, "no memory for the request");
+	hc_call_init(c, want);
+	c->finish = free_call;
+	r = hc_call_start(s, c, &q);
+	if (r)
+		free_call(s, c);
+	return r;
+}
+
+static void give_back(struct hcomm_session *s, const struct hc_m_joined *m)
+{
+	struct hc_m_leave leave = {.id = m->id, .epoch = m->epoch, .timeout_ms = 1};
+	struct hc_arr a = m->seats;
+	struct hc_m_seat seat;
+
+	while (hc_arr_next(&a, &hc_desc_seat, s->sess.version, &seat)) {
+		leave.rank = seat.rank;
+		hc_call_fire(s, HC_MSG_done, &hc_desc_leave, &leave);
+	}
+}
+
+void hc_join_stray(struct hcomm_session *s, const struct hc_frame *f)
+{
+	struct hc_m_joined m;
+
+	if (f->head.type == HC_MSG_joined &&
+	    !hc_decode(&hc_desc_joined, s->sess.version, f->body, f->body_len, &m))
+		give_back(s, &m);
+}
+
+int hc_join_take(struct hcomm_session *s, struct hc_domain *d, struct hc_call *c)
+{
+	struct hc_m_joined m = {0};
+	int r = take(s, d, c, &m);
+
+	if (r && m.id)
+		give_back(s, &m);
+	return r;
+}
+
+/* ---- waiting, or not ---- */
+
+struct work { /* started with HCOMM_START */
+	struct hc_call call;
+	hcomm_domain handle;
+};
+
+static struct hc_domain *domain_of(struct hcomm_session *s, hcomm_domain handle)
+{
+	struct hc_domain *d;
+
+	for (d = s->domains; d; d = d->next) {
+		if (d->handle == handle)
+			return d;
+	}
+	return NULL;
+}
+
+void hc_join_finish(struct hcomm_session *s, hcomm_domain handle, struct hc_call *c)
+{
+	struct hc_domain *d = domain_of(s, handle);
+	struct hc_m_joined m;
+	int r = hc_call_outcome(s, c);
+
+	if (!d) { /* left before it was joined */
+		if (!r && !hc_call_answer(&s->sess, c, &hc_desc_joined, &m))
+			give_back(s, &m);
+		return;
+	}
+	if (!r)
+		r = hc_join_take(s, d, c);
+	if (r) {
+		d->phase = HC_PHASE_FAILED;
+		d->error = r;
+	}
+	hc_event_join_end(s, d, r, r ? hcomm_last_error() : "");
+}
+
+static void finish(struct hcomm_session *s, struct hc_call *c)
+{
+	struct work *w = (struct work *)(void *)c; /* its first member */
+
+	if (s)
+		hc_join_finish(s, w->handle, c);
+	hc_call_fini(c);
+	free(w);
+}
+
+static int begin(struct hcomm_session *s, const struct hc_request *q, hcomm_domain handle)
+{
+	struct work *w = malloc(sizeof(*w));
+	int r;
+
+	if (!w)
+		return hc_refuse(HC_E_NO_MEMORY, "no memory for the request");
+	hc_call_init(&w->call, HC_MSG_joined);
+	w->call.finish = finish;
+	w->handle = handle;
+	r = hc_call_start(s, &w->call, q);
+	if (r) {
+		hc_call_fini(&w->call);
+		free(w);
+		return r;
+	}
+	return hc_refuse(HC_E_IN_PROGRESS, "joining goes on; an event ends it");
+}
+
+static int wait(struct hcomm_session *s, const struct hc_request *q, struct hc_domain *d)
+{
+	struct hc_call c;
+	int r;
+
+	hc_call_init(&c, HC_MSG_joined);
+	r = hc_call_start(s, &c, q);
+	if (!r)
+		r = hc_call_wait(s, &c, q->deadline);
+	if (!r)
+		r = hc_join_take(s, d, &c);
+	hc_call_fini(&c);
+	return r;
+}
+
+static int run(struct hcomm_session *s, const struct hc_join *j, struct hc_request *q,
+	       struct hc_domain **out)
+{
+	struct hc_domain *d;
+	int r = hc_wait_ready(s, q->deadline);
+
+	if (!r)
+		r = hc_domain_new(s, &d);
+	if (r)
+		return r;
+	d->rank = j->rank;
+	d->nranks = j->nranks;
+	r = j->timeout_ms == HCOMM_START ? begin(s, q, d->handle) : wait(s, q, d);
+	if (!r || r == HC_E_IN_PROGRESS)
+		*out = d;
+	else
+		hc_domain_free(d);
+	return r;
+}
+
+int hc_join_run(struct hcomm_session *s, const struct hc_join *j, hcomm_domain *domain)
+{
+	struct hc_request q = {j->desc, j->msg, j->pass, j->deadline};
+	struct hc_domain *d = NULL;
+	int r;
+
+	if (j->timeout_ms != HCOMM_START && q.deadline < HC_FOREVER - HC_SLACK_MS * HC_MS)
+		q.deadline += HC_SLACK_MS * HC_MS;
+	pthread_mutex_lock(&s->lock);
+	r = run(s, j, &q, &d);
+	if (d)
+		*domain = d->handle;
+	pthread_mutex_unlock(&s->lock);
+	return r;
+}
+
+/* ---- after a new connection ---- */
+
+static void finish_again(struct hcomm_session *s, struct hc_call *c)
+{
+	struct work *w = (struct work *)(void *)c;
+	struct hc_domain *d = s ? domain_of(s, w->handle) : NULL;
+
+	if (d && c->outcome != HC_E_PEER_CLOSED &&
+	    (hc_call_outcome(s, c) || hc_join_take(s, d, c))) {
+		hc_log(s, HC_SAY_WARN, "domain %016llx was not taken back: %s",
+		       (unsigned long long)d->id, hcomm_last_error());
+		hc_ops_detach(&d->ops);
+		d->phase = HC_PHASE_FAILED;
+		d->error = HC_E_GONE;
+	}
+	hc_call_fini(c);
+	free(w);
+}
+
+static void ask_again(struct hcomm_session *s, struct hc_domain *d)
+{
+	struct hc_m_attach m = {.id = d->id, .epoch = d->epoch, .rank = d->ops.seats[0].rank};
+	struct hc_request q = {&hc_desc_attach, &m, -1, 0};
+	struct work *w = malloc(sizeof(*w));
+
+	if (!w)
+		return; /* it stays detached, as after a failed send; its operations go on */
+	hc_call_init(&w->call, HC_MSG_joined);
+	w->call.finish = finish_again;
+	w->handle = d->handle;
+	if (hc_call_start(s, &w->call, &q)) {
+		hc_call_fini(&w->call);
+		free(w);
+	}
+}
+
+void hc_join_again(struct hcomm_session *s)
+{
+	struct hc_domain *d, *next;
+
+	for (d = s->domains; d && s->fd >= 0; d = next) {
+		next = d->next;
+		if (d->phase == HC_PHASE_LIVE)
+			ask_again(s, d);
+	}
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Joining: shared by join.c (the answer), ways.c and table.c (the requests).
+ */
+#ifndef HC_JOIN_H
+#define HC_JOIN_H
+
+#include "client.h"
+
+/* A time-out argument: *ms for the daemon (0 = its setting), *deadline for us. INVALID. */
+int hc_timeout(const struct hcomm_session *s, int timeout_ms, uint32_t usual_ms, uint32_t *ms,
+	       uint64_t *deadline);
+
+struct hc_wishes {
+	uint8_t shared, priority, weight;
+	struct hc_str name, server;
+};
+int hc_wishes(const struct hcomm_config *config, struct hc_wishes *w);
+
+/* A request that is answered by `joined`. */
+struct hc_join {
+	const struct hc_desc *desc;
+	const void *msg;
+	int pass;              /* descriptor to send along, or -1 */
+	uint32_t rank, nranks; /* as far as known */
+	int timeout_ms;        /* the caller's: HCOMM_START does not wait */
+	uint64_t deadline;
+};
+/* Send it and make the domain of the answer; takes the lock. 0, IN_PROGRESS (*domain is valid
+ * in both), or why not. */
+int hc_join_run(struct hcomm_session *s, const struct hc_join *j, hcomm_domain *domain);
+
+/* The rest with the lock held. Make a domain of a good answer. */
+int hc_join_take(struct hcomm_session *s, struct hc_domain *d, struct hc_call *c);
+/* The end of a join without a waiter: take it, or fail, and queue the event. */
+void hc_join_finish(struct hcomm_session *s, hcomm_domain handle, struct hc_call *c);
+/* Send a request whose answer nobody waits for. */
+int hc_call_fire(struct hcomm_session *s, uint16_t want, const struct hc_desc *desc,
+		 const void *msg);
+
+#endif

@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Who reads the socket, and who sleeps.
+ *
+ * Of all threads that wait for something, one has the reader's role: it blocks in recvmsg without
+ * the lock, then takes the packet apart under it and wakes those whose answer was in it. The
+ * others sleep on a condition of their own. A reader that has what it waited for gives the role to
+ * a sleeper and goes. So there is no thread of ours, and a request that is alone pays for nothing
+ * but its send and its recvmsg.
+ *
+ * When the connection is lost, what was in flight is answered PEER_CLOSED: whether the daemon
+ * carried it out is not known, and the caller decides. The next call connects anew, up to its own
+ * deadline, and asks for all domains to be taken back before anything else is sent.
+ *
+ * A sender that finds the connection broken while another thread reads does not close it (the
+ * number of the descriptor could be another file by the time the reader uses it): it shuts the
+ * socket down, and the reader sees its end.
+ */
+#include "client.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define RETRY_MS 20u
+
+/* ---- sleeping ---- */
+
+static void wake(struct hc_sleeper *w)
+{
+	pthread_cond_signal(&w->cond);
+}
+
+static void enlist(struct hcomm_session *s, struct hc_sleeper *w)
+{
+	w->next = s->sleepers;
+	w->link = &s->sleepers;
+	if (w->next)
+		w->next->link = &w->next;
+	s->sleepers = w;
+}
+
+static void delist(struct hc_sleeper *w)
+{
+	*w->link = w->next;
+	if (w->next)
+		w->next->link = w->link;
+}
+
+int hc_wait_sleep(struct hcomm_session *s, struct hc_sleeper *me, uint64_t deadline)
+{
+	struct timespec t = {.tv_sec = (time_t)(deadline / HC_SECOND),
+			     .tv_nsec = (long)(deadline % HC_SECOND)};
+	int r;
+
+	pthread_cond_init(&me->cond, NULL);
+	enlist(s, me);
+	if (deadline == HC_FOREVER)
+		r = pthread_cond_wait(&me->cond, &s->lock);
+	else
+		r = pthread_cond_clockwait(&me->cond, &s->lock, CLOCK_MONOTONIC, &t);
+	delist(me);
+	pthread_cond_destroy(&me->cond);
+	return r == ETIMEDOUT ? HC_E_TIMEOUT : 0;
+}
+
+void hc_wait_pass_on(struct hcomm_session *s)
+{
+	if (!s->reading && s->sleepers)
+		wake(s->sleepers);
+}
+
+static void wake_all(struct hcomm_session *s)
+{
+	struct hc_sleeper *w;
+
+	for (w = s->sleepers; w; w = w->next)
+		wake(w);
+}
+
+/* ---- reading ---- */
+
+static void on_done(void *context, struct hc_call *c)
+{
+	if (c->finish)
+		c->finish(context, c);
+	else if (c->sleeper)
+		wake(c->sleeper);
+}
+
+static void on_event(void *context, const struct hc_m_event *e)
+{
+	hc_event_queue(context, e);
+}
+
+static void on_stray(void *context, const struct hc_frame *f)
+{
+	hc_join_stray(context, f);
+}
+
+static struct hc_sink sink_of(struct hcomm_session *s)
+{
+	return (struct hc_sink){
+		.done = on_done, .event = on_event, .stray = on_stray, .context = s};
+}
+
+static void free_quietly(void *context, struct hc_call *c)
+{
+	(void)context;
+	if (c->finish)
+		c->finish(NULL, c);
+}
+
+struct hc_sink hc_wait_quiet(void)
+{
+	return (struct hc_sink){.done = free_quietly};
+}
+
+static void lose(struct hcomm_session *s, const char *why)
+{
+	struct hc_sink sink = sink_of(s);
+
+	if (s->fd < 0)
+		return;
+	hc_log(s, HC_SAY_WARN, "connection to hcommd at %s lost: %s", s->socket, why);
+	close(s->fd);
+	s->fd = -1;
+	hc_sess_lost(&s->sess, &sink);
+	wake_all(s);
+}
+
+int hc_wait_read(struct hcomm_session *s, uint64_t deadline)
+{
+	struct hc_sink sink = sink_of(s);
+	int n, got, r = 0;
+
+	s->reading = true;
+	pthread_mutex_unlock(&s->lock);
+	n = hc_conn_recv(s->fd, s->in, sizeof(s->in), deadline, &got);
+	pthread_mutex_lock(&s->lock);
+	s->reading = false;
+	if (n > 0)
+		r = hc_sess_packet(&s->sess, s->in, (size_t)n, &got, &sink);
+	if (got >= 0)
+		close(got);
+	if (n == 0 || r) {
+		lose(s, r ? "a packet that is no message of the protocol" : "closed by hcommd");
+		return HC_E_PEER_CLOSED;
+	}
+	return n < 0 ? HC_E_TIMEOUT : 0;
+}
+
+/* ---- connecting ---- */
+
+static int adopt(struct hcomm_session *s, struct hc_greeting *g)
+{
+	struct hc_arena *arena = NULL;
+	int r = 0;
+
+	if (g->arena >= 0) {
+		r = hc_arena_map(g->arena, g->m.blocks, &arena);
+		close(g->arena);
+	}
+	if (r) {
+		close(g->fd);
+		return r;
+	}
+	if (arena) {
+		arena->next = s->arenas;
+		s->arenas = arena;
+	}
+	s->arena = arena;
+	hc_sess_init(&s->sess);
+	s->sess.version = g->m.proto;
+	s->sess.next_id = 2; /* hello was 1 */
+	s->fd = g->fd;
+	s->generation++;
+	s->start = g->m.start;
+	s->number = g->m.session;
+	s->incarnation = g->m.incarnation;
+	s->uid = g->m.uid;
+	s->connect_timeout_ms = g->m.connect_timeout_ms;
+	s->fence = g->fence && s->registered;
+	memcpy(s->node, g->node, sizeof(s->node));
+	memcpy(s->build, g->build, sizeof(s->build));
+	return 0;
+}
+
+int hc_wait_connect(struct hcomm_session *s, uint64_t deadline)
+{
+	uint64_t hello = hc_deadline(HC_HELLO_MS);
+	struct hc_greeting g = {.fd = -1};
+	int r;
+
+	s->connecting = true;
+	pthread_mutex_unlock(&s->lock);
+	r = hc_conn_open(s->socket, s->env.job, s->registered, hello < deadline ? hello : deadline,
+			 &g);
+	pthread_mutex_lock(&s->lock);
+	s->connecting = false;
+	if (!r)
+		r = adopt(s, &g);
+	if (!r) {
+		hc_event_watch(s);
+		hc_log(s, HC_SAY_INFO, "connected to hcommd %s at %s, session %llu", s->build,
+		       s->socket, (unsigned long long)s->number);
+		if (s->domains)
+			hc_join_again(s);
+	}
+	wake_all(s);
+	return r;
+}
+
+/* Is it worth trying again? */
+static bool passing(int outcome)
+{
+	return outcome == HC_E_NO_DAEMON || outcome == HC_E_PEER_CLOSED || outcome == HC_E_TIMEOUT;
+}
+
+int hc_wait_ready(struct hcomm_session *s, uint64_t deadline)
+{
+	struct hc_sleeper me = {.events = false};
+	int r = 0;
+
+	while (s->fd < 0) {
+		uint64_t pause = hc_deadline(RETRY_MS);
+
+		if (!s->connecting) {
+			r = hc_wait_connect(s, deadline);
+			if (!r)
+				return 0;
+			if (!passing(r))
+				return r;
+			if (pause >= deadline)
+				return r;
+			hc_wait_sleep(s, &me, pause);
+		} else if (hc_wait_sleep(s, &me, deadline)) {
+			return hc_refuse(HC_E_NO_DAEMON, "not connected to hcommd at %s",
+					 s->socket);
+		}
+	}
+	return 0;
+}
+
+/* ---- calls ---- */
+
+static int closed(struct hcomm_session *s)
+{
+	return hc_refuse(
+		HC_E_PEER_CLOSED,
+		"hcommd at %s closed the connection during the call; the next call connects "
+		"again",
+		s->socket);
+}
+
+static int put(struct hcomm_session *s, size_t len, int pass, uint64_t deadline)
+{
+	int r = hc_conn_send(s->fd, s->out, len, pass, deadline);
+
+	if (r != HC_E_PEER_CLOSED)
+		return r;
+	if (s->reading)
+		shutdown(s->fd, SHUT_RDWR);
+	else
+		lose(s, "closed by hcommd");
+	return closed(s);
+}
+
+int hc_call_start(struct hcomm_session *s, struct hc_call *c, const struct hc_request *q)
+{
+	size_t len;
+	int r;
+
+	if (s->fd < 0)
+		return closed(s);
+	r = hc_sess_request(&s->sess, c, q->desc, q->msg, s->out, sizeof(s->out), &len);
+	if (r)
+		return hc_refuse(r, "the request %s is larger than a message may be",
+				 q->desc->name);
+	r = put(s, len, q->pass, q->deadline);
+	if (r)
+		hc_sess_forget(&s->sess, c);
+	return r;
+}
+
+int hc_call_outcome(struct hcomm_session *s, struct hc_call *c)
+{
+	struct hc_m_error e;
+
+	if (!c->outcome)
+		return 0;
+	if (c->outcome == HC_E_PEER_CLOSED && !c->body)
+		return closed(s);
+	if (hc_call_refusal(&s->sess, c, &e))
+		return hc_refuse_str(c->outcome, e.text, e.retry_after_ms);
+	if (c->outcome == HC_E_NO_MEMORY)
+		return hc_refuse(c->outcome, "no memory for the answer of hcommd");
+	return hc_refuse(c->outcome, "hcommd gave an answer that does not fit the request");
+}
+
+int hc_call_wait(struct hcomm_session *s, struct hc_call *c, uint64_t deadline)
+{
+	int r = 0;
+
+	while (!c->done && r != HC_E_TIMEOUT) {
+		if (s->reading) {
+			struct hc_sleeper me = {.events = false};
+
+			c->sleeper = &me;
+			r = hc_wait_sleep(s, &me, deadline);
+			c->sleeper = NULL;
+		} else {
+			r = hc_wait_read(s, deadline);
+		}
+	}
+	hc_wait_pass_on(s);
+	if (c->done)
+		return hc_call_outcome(s, c);
+	hc_sess_forget(&s->sess, c);
+	return hc_refuse(HC_E_TIMEOUT, "hcommd at %s has not answered within the time given",
+			 s->socket);
+}
+
+int hc_call_run(struct hcomm_session *s, struct hc_call *c, const struct hc_request *q)
+{
+	int r = 0;
+
+	pthread_mutex_lock(&s->lock);
+	if (s->fd < 0)
+		r = hc_wait_ready(s, q->deadline);
+	if (!r)
+		r = hc_call_start(s, c, q);
+	if (!r)
+		r = hc_call_wait(s, c, q->deadline);
+	pthread_mutex_unlock(&s->lock);
+	return r;
+}
+
+void hc_send_notice(struct hcomm_session *s, const struct hc_desc *d, const void *msg)
+{
+	size_t len;
+
+	if (s->fd < 0 || hc_sess_notice(&s->sess, d, msg, s->out, sizeof(s->out), &len))
+		return;
+	put(s, len, -1, 0);
+}

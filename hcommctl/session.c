@@ -3,13 +3,9 @@
  * The session of the command line with the daemon of this node.
  *
  * It is opened by the first command that needs it, so what works on files alone never asks for a
- * daemon. The library's text says which socket was tried and why it did not answer; the line
- * here adds what an operator does next.
+ * daemon. The library's text says which socket was tried, why it did not answer, and what to look
+ * at; nothing is added to it here.
  */
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 #include "ctl.h"
 
 #define FIRST_CONTACT_MS 2000
@@ -30,12 +26,9 @@ int ctl_open(struct ctl *c)
 	if (!r)
 		return CTL_OK;
 	c->session = NULL;
-	if (r != HCOMM_E_NO_DAEMON)
-		return ctl_fail(r, "open");
 	detail = hcomm_last_error();
-	ctl_say("%s; is hcommd running (systemctl status hcommd)?",
-		detail[0] ? detail : hcomm_error_string(r));
-	return CTL_NO_DAEMON;
+	ctl_say("%s", detail[0] ? detail : hcomm_error_string(r));
+	return ctl_exit_of(r);
 }
 
 void ctl_close(struct ctl *c)

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tickets; see ask.h. A ticket is the number of an ask and a generation, so an old one is nothing.
+ */
+#include "ask.h"
+
+#include "emit.h"
+#include "session.h"
+
+uint64_t hc_ask_open(struct hc_core *c, uint64_t session, uint32_t request)
+{
+	uint32_t n = hc_pool_get(&c->ask_pool);
+
+	if (n == HC_NONE)
+		return 0;
+	c->asks[n] = (struct hc_ask){.ticket = (uint64_t)++c->ask_generation << 32 | n,
+				     .session = session,
+				     .request = request};
+	return c->asks[n].ticket;
+}
+
+static struct hc_ask *find(struct hc_core *c, uint64_t ticket)
+{
+	uint32_t n = (uint32_t)ticket;
+
+	if (!ticket || n >= c->ask_pool.fresh || c->asks[n].ticket != ticket || !c->asks[n].session)
+		return NULL;
+	return &c->asks[n];
+}
+
+void hc_ask_drop(struct hc_core *c, uint64_t ticket)
+{
+	struct hc_ask *a = find(c, ticket);
+
+	if (!a)
+		return;
+	*a = (struct hc_ask){0};
+	hc_pool_put(&c->ask_pool, (uint32_t)ticket);
+}
+
+bool hc_ask_take(struct hc_core *c, uint64_t ticket, uint64_t *session, uint32_t *request)
+{
+	const struct hc_ask *a = find(c, ticket);
+
+	if (!a)
+		return false;
+	*session = a->session;
+	*request = a->request;
+	hc_ask_drop(c, ticket);
+	return hc_session_get(c, *session) != NULL;
+}
+
+void hc_ask_answer(struct hc_core *c, uint64_t ticket, int code, const char *text)
+{
+	uint64_t session;
+	uint32_t request;
+
+	if (!hc_ask_take(c, ticket, &session, &request))
+		return;
+	if (code)
+		hc_emit_error(c, session, request, code, text);
+	else
+		hc_emit_done(c, session, request, 0, text);
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tickets: clients of this node that wait for an answer of a home, here or elsewhere. */
+#ifndef HC_ASK_H
+#define HC_ASK_H
+
+#include "state.h"
+
+/* A ticket, never 0; or 0 when too many wait. */
+uint64_t hc_ask_open(struct hc_core *c, uint64_t session, uint32_t request);
+/* Answer the client (when it is still there) and forget the ticket. An unknown one is fine. */
+void hc_ask_answer(struct hc_core *c, uint64_t ticket, int code, const char *text);
+/* Who that was, and forget the ticket; false when it is unknown or the client has gone. */
+bool hc_ask_take(struct hc_core *c, uint64_t ticket, uint64_t *session, uint32_t *request);
+void hc_ask_drop(struct hc_core *c, uint64_t ticket);
+
+#endif

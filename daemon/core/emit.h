@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Putting actions out: one function for each kind, over the tables' encoder.
+ *
+ * Every step begins with room (hc_emit_room) for what one unit of work may put out; running out
+ * inside of a unit is a bug of ours, not a condition.
+ */
+#ifndef HC_EMIT_H
+#define HC_EMIT_H
+
+#include "state.h"
+
+/* Room for one more unit of work: some actions, and the bytes of a large row. */
+bool hc_emit_room(const struct hc_core *c);
+
+/* snprintf into an array. Cut when too long, always terminated. */
+#define HC_TEXT(buf, ...) ((void)snprintf(buf, sizeof(buf), __VA_ARGS__))
+
+void hc_emit_reply(struct hc_core *c, uint64_t session, uint32_t request, const struct hc_desc *d,
+		   const void *msg);
+/* As reply, with a descriptor: the arena, or slab `slab` of `uid`. */
+void hc_emit_grant(struct hc_core *c, uint64_t session, uint32_t request, const struct hc_desc *d,
+		   const void *msg, enum hc_grant grant, uint32_t uid, uint32_t slab);
+void hc_emit_error(struct hc_core *c, uint64_t session, uint32_t request, int code,
+		   const char *text);
+void hc_emit_done(struct hc_core *c, uint64_t session, uint32_t request, uint64_t value,
+		  const char *text);
+void hc_emit_event(struct hc_core *c, uint64_t session, const struct hc_m_event *e);
+
+/* A message to a node; to this node itself it goes through the ring. */
+void hc_emit_send(struct hc_core *c, uint32_t node, const struct hc_desc *d, const void *msg);
+/* Take the oldest message of the ring; its bytes are valid until the next call. */
+bool hc_emit_ring(struct hc_core *c, struct hc_frame *f);
+bool hc_emit_ring_spare(const struct hc_core *c);
+
+/* Store; returns the number that PERSISTED will bring. */
+uint64_t hc_emit_del_domain(struct hc_core *c, uint64_t id);
+uint64_t hc_emit_put_domain(struct hc_core *c, uint64_t id, const struct hc_m_domain_row *row);
+uint64_t hc_emit_journal(struct hc_core *c, uint16_t kind, uint64_t domain, uint32_t epoch,
+			 uint32_t rank, uint32_t pid, uint32_t uid, const char *text);
+
+struct hc_action *hc_emit_action(struct hc_core *c, enum hc_action_kind kind);
+void hc_emit_log(struct hc_core *c, enum hc_level level, uint16_t code, uint64_t domain,
+		 uint32_t rank, const char *text);
+
+#endif

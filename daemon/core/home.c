@@ -1,0 +1,410 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Making, finding, storing and ending a home; see home.h.
+ *
+ * A home changes in steps. A step that must be durable puts a row and waits in the core's list of
+ * those who are being stored, which is in order of the rows' numbers; hc_home_stored then goes on
+ * with what the step was for. Forming is not stored: after a restart libraries join again.
+ */
+#include "home.h"
+
+#include "emit.h"
+#include "part.h"
+#include "rng.h"
+#include "split.h"
+
+#include <stdio.h>
+#include <string.h>
+
+uint64_t hc_home_draw_id(struct hc_core *c)
+{
+	uint64_t id;
+
+	do
+		id = hc_rng_u64(c);
+	while (!id || hc_home_by_id(c, id) || hc_part_by_id(c, id));
+	return id;
+}
+
+/* ---- find ---- */
+
+struct hc_home *hc_home_by_id(struct hc_core *c, uint64_t id)
+{
+	uint32_t n = id ? hc_index_find(&c->home_by_id, id) : HC_NONE;
+
+	return n == HC_NONE ? NULL : &c->homes[n];
+}
+
+struct hc_home *hc_home_by_key(struct hc_core *c, uint64_t key_a, uint64_t key_b)
+{
+	uint32_t n;
+
+	for (n = hc_index_find(&c->home_by_key, key_a); n != HC_NONE;
+	     n = hc_index_next(&c->home_by_key, n))
+		if (c->homes[n].key_b == key_b)
+			return &c->homes[n];
+	return NULL;
+}
+
+static struct hc_home *by_name(struct hc_core *c, uint32_t uid, struct hc_str name)
+{
+	uint32_t n;
+
+	for (n = hc_index_find(&c->home_by_name, hc_name_key(uid, name)); n != HC_NONE;
+	     n = hc_index_next(&c->home_by_name, n))
+		if (c->homes[n].uid == uid && hc_str_eq(hc_str(c->names[c->homes[n].name]), name))
+			return &c->homes[n];
+	return NULL;
+}
+
+const char *hc_home_name(const struct hc_core *c, const struct hc_home *h, char *text, size_t bytes)
+{
+	if (h->name != HC_NONE)
+		return c->names[h->name];
+	snprintf(text, bytes, "domain-%016llx", (unsigned long long)h->id);
+	return text;
+}
+
+/* ---- make ---- */
+
+static bool name_is_fine(struct hc_str name)
+{
+	uint32_t i;
+
+	for (i = 0; i < name.len; i++)
+		if ((uint8_t)name.p[i] <= ' ' || name.p[i] == 0x7f)
+			return false;
+	return true;
+}
+
+static int may_make(struct hc_core *c, uint32_t uid, struct hc_str name, char *text, size_t bytes)
+{
+	const struct hc_home *other;
+
+	if (!name_is_fine(name)) {
+		snprintf(text, bytes, "the name of the domain holds blanks or control characters");
+		return HC_E_INVALID;
+	}
+	other = name.len ? by_name(c, uid, name) : NULL;
+	if (other) {
+		snprintf(text, bytes,
+			 "name %.*s is taken by domain %016llx of the same owner, which is %s",
+			 (int)name.len, name.p, (unsigned long long)other->id,
+			 hc_word_domain_state(other->state));
+		return HC_E_EXISTS;
+	}
+	if (c->home_pool.used >= c->lim.domains) {
+		snprintf(text, bytes, "domains_max (%u) is reached on this node", c->lim.domains);
+		return HC_E_LIMIT;
+	}
+	return 0;
+}
+
+int hc_home_make(struct hc_core *c, uint64_t id, uint64_t key_a, uint64_t key_b, uint32_t uid,
+		 uint32_t nranks, struct hc_str name, bool staged, char *text, size_t bytes)
+{
+	struct hc_home *h;
+	uint32_t n;
+	int r;
+
+	r = may_make(c, uid, name, text, bytes);
+	if (r)
+		return r;
+	n = hc_pool_get(&c->home_pool);
+	hc_assert(n != HC_NONE);
+	h = &c->homes[n];
+	memset(h, 0, sizeof(*h));
+	h->id = id;
+	h->key_a = key_a;
+	h->key_b = key_b;
+	h->uid = uid;
+	h->first = h->since = c->now;
+	h->deadline = c->now + c->set.connect_timeout_ns;
+	h->places = h->name = h->cause = HC_NONE;
+	h->state = HC_W_domain_state_FORMING;
+	h->staged = staged;
+	h->weight = 1;
+	c->nforming++;
+	c->domain_changes++;
+	if (name.len) {
+		h->name = hc_pool_get(&c->name_pool);
+		hc_assert(h->name != HC_NONE);
+		hc_str_copy(name, c->names[h->name], HC_PART_NAME);
+		hc_index_add(&c->home_by_name, hc_name_key(uid, name), n);
+	}
+	hc_index_add(&c->home_by_id, id, n);
+	hc_index_add(&c->home_by_key, key_a, n);
+	hc_timers_set(&c->timers, n, h->deadline);
+	if (nranks && !hc_home_set_nranks(c, h, nranks)) {
+		hc_home_unmake(c, id);
+		snprintf(text, bytes,
+			 "ranks_max is reached on this node, or a domain of %u ranks is too large",
+			 nranks);
+		return HC_E_LIMIT;
+	}
+	return 0;
+}
+
+bool hc_home_set_nranks(struct hc_core *c, struct hc_home *h, uint32_t nranks)
+{
+	if (nranks > c->lim.ranks_per_domain)
+		return false;
+	h->places = hc_spans_get(&c->place_spans, nranks, &h->order);
+	if (h->places == HC_NONE)
+		return false;
+	memset(&c->places[h->places], 0, nranks * sizeof(*c->places));
+	h->nranks = nranks;
+	return true;
+}
+
+struct hc_place *hc_home_place(struct hc_core *c, struct hc_home *h, uint32_t rank)
+{
+	hc_assert(rank < h->nranks);
+	return &c->places[h->places + rank];
+}
+
+static void count_state(struct hc_core *c, uint8_t state, uint32_t by)
+{
+	if (state < HC_W_domain_state_ACTIVE)
+		c->nforming += by;
+	else if (state == HC_W_domain_state_ACTIVE)
+		c->nactive += by;
+	else if (state == HC_W_domain_state_DAMAGED)
+		c->ndamaged += by;
+}
+
+void hc_home_unmake(struct hc_core *c, uint64_t id)
+{
+	struct hc_home *h = hc_home_by_id(c, id);
+	uint32_t n;
+
+	if (!h)
+		return;
+	n = hc_home_number(c, h);
+	hc_assert(!h->asks.count && !h->step);
+	count_state(c, h->state, (uint32_t)-1);
+	hc_index_del(&c->home_by_id, n);
+	hc_index_del(&c->home_by_key, n);
+	hc_index_del(&c->home_by_name, n);
+	hc_timers_set(&c->timers, n, HC_NEVER);
+	if (h->places != HC_NONE)
+		hc_spans_put(&c->place_spans, h->places, h->order);
+	if (h->name != HC_NONE)
+		hc_pool_put(&c->name_pool, h->name);
+	if (h->cause != HC_NONE)
+		hc_pool_put(&c->cause_pool, h->cause);
+	h->id = 0;
+	h->state = HC_W_domain_state_NONE;
+	c->domain_changes++;
+	hc_pool_put(&c->home_pool, n);
+}
+
+/* ---- state ---- */
+
+const char *hc_home_cause(const struct hc_core *c, const struct hc_home *h)
+{
+	return h->cause == HC_NONE ? "" : c->causes[h->cause];
+}
+
+void hc_home_set_cause(struct hc_core *c, struct hc_home *h, uint16_t kind, uint32_t rank,
+		       uint32_t pid, const char *text)
+{
+	h->cause_kind = kind;
+	h->cause_rank = rank;
+	h->cause_pid = pid;
+	if (h->cause == HC_NONE)
+		h->cause = hc_pool_get(&c->cause_pool);
+	if (h->cause != HC_NONE)
+		hc_str_copy(hc_str(text), c->causes[h->cause], HC_CAUSE_MAX);
+}
+
+void hc_home_set_state(struct hc_core *c, struct hc_home *h, uint8_t state)
+{
+	count_state(c, h->state, (uint32_t)-1);
+	count_state(c, state, 1);
+	h->state = state;
+	h->number++;
+	h->since = c->now;
+	c->domain_changes++;
+}
+
+uint32_t hc_home_each_node(struct hc_core *c, struct hc_home *h, hc_home_node_fn fn)
+{
+	const struct hc_place *pl;
+	uint32_t i, n = 0;
+
+	c->mark++;
+	for (i = 0; i < h->nranks; i++) {
+		pl = &c->places[h->places + i];
+		if (pl->state == HC_W_member_state_EXPECTED || c->node_mark[pl->node] == c->mark)
+			continue;
+		c->node_mark[pl->node] = c->mark;
+		fn(c, h, pl->node);
+		n++;
+	}
+	return n;
+}
+
+static void send_state(struct hc_core *c, struct hc_home *h, uint32_t node)
+{
+	struct hc_m_state m = {.id = h->id,
+			       .epoch = h->epoch,
+			       .incarnation = c->self.incarnation,
+			       .number = h->number,
+			       .state = h->state,
+			       .kind = h->cause_kind,
+			       .rank = h->cause_rank,
+			       .pid = h->cause_pid,
+			       .node = hc_str(c->self.name),
+			       .text = hc_str(hc_home_cause(c, h))};
+
+	hc_emit_send(c, node, &hc_desc_state, &m);
+}
+
+void hc_home_tell_state(struct hc_core *c, struct hc_home *h)
+{
+	hc_home_each_node(c, h, send_state);
+}
+
+/* ---- store ---- */
+
+static void put_row(struct hc_core *c, struct hc_home *h, uint8_t state)
+{
+	struct hc_m_domain_row row = {.id = h->id,
+				      .epoch = h->epoch,
+				      .state = state,
+				      .number = h->number,
+				      .uid = h->uid,
+				      .nranks = h->nranks,
+				      .priority = h->priority,
+				      .weight = h->weight,
+				      .cause = hc_str(hc_home_cause(c, h))};
+	struct hc_part *p = hc_part_by_id(c, h->id);
+	uint32_t i;
+
+	if (h->name != HC_NONE)
+		row.name = hc_str(c->names[h->name]);
+	if (p)
+		row.slot = hc_part_number(c, p);
+	for (i = 0; i < h->nranks; i++) {
+		const struct hc_place *pl = &c->places[h->places + i];
+		struct hc_m_member_row r = {.rank = i,
+					    .device = pl->device,
+					    .pid = pl->pid,
+					    .started = pl->started,
+					    .uid = h->uid,
+					    .state = pl->state};
+
+		hc_assert(!hc_arr_put(&row.members, c->scratch, HC_OUT_BYTES, &hc_desc_member_row,
+				      HC_PROTO_MAX, &r));
+	}
+	hc_emit_put_domain(c, h->id, &row);
+}
+
+void hc_home_store(struct hc_core *c, struct hc_home *h, enum hc_home_step step, uint16_t event,
+		   const char *text)
+{
+	hc_assert(!h->step || h->step == HOME_PREPARING || h->step == HOME_CUTTING ||
+		  h->step == HOME_DRAINING);
+	if (step == HOME_ENDING)
+		hc_emit_del_domain(c, h->id);
+	else
+		put_row(c, h,
+			step == HOME_COMMITTING ? HC_W_domain_state_ACTIVE
+						: HC_W_domain_state_DAMAGED);
+	h->stored = hc_emit_journal(c, event, h->id, h->epoch, h->cause_rank, h->cause_pid, h->uid,
+				    text);
+	h->step = (uint8_t)step;
+	hc_list_push(&c->storing, &c->store_links, hc_home_number(c, h));
+}
+
+/* ---- the end ---- */
+
+static void send_gone(struct hc_core *c, struct hc_home *h, uint32_t node)
+{
+	struct hc_m_gone m = {.id = h->id,
+			      .epoch = h->epoch,
+			      .incarnation = c->self.incarnation,
+			      .state = h->state,
+			      .text = hc_str(hc_home_cause(c, h))};
+
+	hc_emit_send(c, node, &hc_desc_gone, &m);
+}
+
+void hc_home_remember(struct hc_core *c, struct hc_home *h, uint8_t state)
+{
+	struct hc_ended *e = &c->ended[c->ended_at];
+	char name[32];
+
+	c->ended_at = (c->ended_at + 1) % c->lim.ended;
+	if (c->ended_count < c->lim.ended)
+		c->ended_count++;
+	*e = (struct hc_ended){.id = h->id,
+			       .at = c->now,
+			       .uid = h->uid,
+			       .epoch = h->epoch,
+			       .nranks = h->nranks,
+			       .state = state};
+	hc_str_copy(hc_str(hc_home_name(c, h, name, sizeof(name))), e->name, sizeof(e->name));
+	hc_str_copy(hc_str(hc_home_cause(c, h)), e->cause, sizeof(e->cause));
+}
+
+const struct hc_ended *hc_home_ended(const struct hc_core *c, uint64_t id)
+{
+	uint32_t i;
+
+	for (i = 0; i < c->ended_count; i++)
+		if (c->ended[i].id == id && c->now - c->ended[i].at < c->set.ended_keep_ns)
+			return &c->ended[i];
+	return NULL;
+}
+
+/* The end is stored: tell all, answer, forget. */
+static void over(struct hc_core *c, struct hc_home *h)
+{
+	char text[HC_CAUSE_MAX + 64], name[32];
+
+	HC_TEXT(text, "%s: %s", hc_home_name(c, h, name, sizeof(name)), hc_home_cause(c, h));
+	hc_emit_log(c, HC_LOG_INFO, HC_W_event_code_DOMAIN_DESTROYED, h->id, HC_NONE, text);
+	hc_home_each_node(c, h, send_gone);
+	hc_home_remember(c, h, h->state);
+	hc_home_answer(c, h, h->end_code, hc_home_cause(c, h));
+	hc_home_unmake(c, h->id);
+}
+
+void hc_home_end(struct hc_core *c, struct hc_home *h, uint8_t state, int code, const char *text)
+{
+	hc_home_set_cause(c, h,
+			  code == HC_E_FORCED ? HC_W_event_code_FORCED_RELEASE
+					      : HC_W_event_code_DOMAIN_DESTROYED,
+			  HC_NONE, 0, text);
+	hc_home_set_state(c, h, state);
+	h->end_code = (uint16_t)code;
+	hc_split_cancel(c, h->id, HC_E_GONE, text);
+	hc_timers_set(&c->timers, hc_home_number(c, h), HC_NEVER);
+	hc_home_store(c, h, HOME_ENDING, h->cause_kind, text);
+}
+
+void hc_home_stored(struct hc_core *c, struct hc_home *h)
+{
+	enum hc_home_step step = h->step;
+
+	h->step = HOME_NOTHING;
+	switch (step) {
+	case HOME_COMMITTING: hc_home_commit(c, h); return;
+	case HOME_DAMAGING: hc_home_damaged(c, h); return;
+	case HOME_ENDING: over(c, h); return;
+	case HOME_NOTHING:
+	case HOME_PREPARING:
+	case HOME_CUTTING:
+	case HOME_DRAINING: hc_assert(!"a step that waits for no row"); return;
+	}
+}
+
+void hc_home_timeout(struct hc_core *c, struct hc_home *h)
+{
+	if (h->state < HC_W_domain_state_ACTIVE)
+		hc_home_form_timeout(c, h);
+	else
+		hc_home_life_timeout(c, h);
+}

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The home: the one place in the cluster that decides over a domain. See state.h.
+ *
+ * home.c       make, find, state, store, end
+ * home_form.c  arrivals, contradictions, deadlines, the two phases
+ * home_life.c  departures, the drain, those who wait for the end
+ */
+#ifndef HC_HOME_H
+#define HC_HOME_H
+
+#include "state.h"
+
+/* ---- home.c ---- */
+uint64_t hc_home_draw_id(struct hc_core *c);
+/* A forming domain with that id. 0, LIMIT, EXISTS or INVALID with the reason. */
+int hc_home_make(struct hc_core *c, uint64_t id, uint64_t key_a, uint64_t key_b, uint32_t uid,
+		 uint32_t nranks, struct hc_str name, bool staged, char *text, size_t bytes);
+void hc_home_unmake(struct hc_core *c, uint64_t id);
+struct hc_home *hc_home_by_id(struct hc_core *c, uint64_t id);
+struct hc_home *hc_home_by_key(struct hc_core *c, uint64_t key_a, uint64_t key_b);
+const char *hc_home_name(const struct hc_core *c, const struct hc_home *h, char *text,
+			 size_t bytes);
+const char *hc_home_cause(const struct hc_core *c, const struct hc_home *h);
+void hc_home_set_cause(struct hc_core *c, struct hc_home *h, uint16_t kind, uint32_t rank,
+		       uint32_t pid, const char *text);
+void hc_home_set_state(struct hc_core *c, struct hc_home *h, uint8_t state);
+/* Room for `nranks` places; false when ranks_max is reached. */
+bool hc_home_set_nranks(struct hc_core *c, struct hc_home *h, uint32_t nranks);
+struct hc_place *hc_home_place(struct hc_core *c, struct hc_home *h, uint32_t rank);
+/* Call fn once for each node that has a live member. Returns how many. */
+typedef void (*hc_home_node_fn)(struct hc_core *c, struct hc_home *h, uint32_t node);
+uint32_t hc_home_each_node(struct hc_core *c, struct hc_home *h, hc_home_node_fn fn);
+/* Put the row (or take it away) and a journal entry; the home goes on with `step` when stored. */
+void hc_home_store(struct hc_core *c, struct hc_home *h, enum hc_home_step step, uint16_t event,
+		   const char *text);
+/* The domain is over: store that, then tell all. state: DESTROYED or FAILED. */
+void hc_home_end(struct hc_core *c, struct hc_home *h, uint8_t state, int code, const char *text);
+void hc_home_stored(struct hc_core *c, struct hc_home *h);
+/* Keep why it ended. */
+const struct hc_ended *hc_home_ended(const struct hc_core *c, uint64_t id);
+void hc_home_remember(struct hc_core *c, struct hc_home *h, uint8_t state);
+void hc_home_timeout(struct hc_core *c, struct hc_home *h);
+/* Tell the state to every node. */
+void hc_home_tell_state(struct hc_core *c, struct hc_home *h);
+
+/* ---- home_form.c ---- */
+void hc_home_on_arrive(struct hc_core *c, uint32_t node, const struct hc_m_arrive *m);
+void hc_home_on_prepared(struct hc_core *c, uint32_t node, const struct hc_m_prepared *m);
+void hc_home_withdraw(struct hc_core *c, struct hc_home *h, struct hc_place *pl,
+		      const struct hc_m_depart *m);
+void hc_home_activate(struct hc_core *c, uint64_t id, struct hc_session *s, uint32_t request,
+		      uint32_t timeout_ms);
+void hc_home_attached(struct hc_core *c, uint64_t id, uint32_t rank, uint32_t process);
+void hc_home_form_timeout(struct hc_core *c, struct hc_home *h);
+void hc_home_commit(struct hc_core *c, struct hc_home *h);
+/* Everybody is told at once; nothing stays. */
+void hc_home_cancel(struct hc_core *c, struct hc_home *h, int code, const char *text);
+/* Keep what a table says of its ranks, for those who do not come. */
+void hc_home_learn(struct hc_core *c, const struct hc_roster *t);
+const struct hc_roll_entry *hc_home_roll(const struct hc_core *c, const struct hc_home *h,
+					 uint32_t rank);
+/* "1, 3, 5 to 7 (4 of 8)" of the ranks that have not come. */
+void hc_home_missing(struct hc_core *c, struct hc_home *h, char *text, size_t bytes);
+
+/* ---- home_life.c ---- */
+/* `ticket` of `node` waits for this home's end or activation; false when too many do. */
+bool hc_home_wait(struct hc_core *c, struct hc_home *h, uint32_t node, uint64_t ticket);
+/* Begin to drain for a destroy. timeout_ms 0: drain_timeout_s. */
+void hc_home_drain(struct hc_core *c, struct hc_home *h, uint32_t timeout_ms, uint32_t uid);
+/* The row of a damage is stored: tell it. */
+void hc_home_damaged(struct hc_core *c, struct hc_home *h);
+/* Nothing is under way any more: take up what came meanwhile. */
+void hc_home_settle(struct hc_core *c, struct hc_home *h);
+void hc_home_on_depart(struct hc_core *c, uint32_t node, const struct hc_m_depart *m);
+void hc_home_on_control(struct hc_core *c, uint32_t node, const struct hc_m_control *m);
+void hc_home_on_cut_report(struct hc_core *c, uint32_t node, const struct hc_m_cut_report *m);
+void hc_home_on_drain_report(struct hc_core *c, uint32_t node, const struct hc_m_drain_report *m);
+void hc_home_life_timeout(struct hc_core *c, struct hc_home *h);
+/* Answer all who wait for this home. */
+void hc_home_answer(struct hc_core *c, struct hc_home *h, int code, const char *text);
+
+#endif

@@ -1,0 +1,537 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Forming a domain: arrivals, contradictions, deadlines, and the two phases; see home.h.
+ *
+ *   FORMING --all here--> PROBING --pairs proved--> ACTIVATING --row stored--> ACTIVE
+ *
+ * A contradiction fails the domain for everybody at once, naming both sides. A rank whose place
+ * is taken is refused alone. A deadline belongs to a rank: the one that its caller gave, or the
+ * home's connect_timeout_s counted from the first arrival. When the deadlines of all who wait have
+ * passed the domain fails; before that only the rank itself withdraws.
+ * Pairs on one node are proved by what was checked at arrival: the device is here, healthy, and
+ * its process's own. PREPARE reserves; the row is stored before COMMIT is sent.
+ */
+#include "home.h"
+
+#include "ask.h"
+#include "device.h"
+#include "emit.h"
+#include "part.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* ---- what a table said of its ranks ---- */
+
+void hc_home_learn(struct hc_core *c, const struct hc_roster *t)
+{
+	struct hc_roll *r;
+	struct hc_roll_entry *e;
+	uint32_t i;
+
+	for (i = 0; i < HC_ROLLS; i++)
+		if (c->rolls[i].nranks && c->rolls[i].hash[0] == t->hash[0] &&
+		    c->rolls[i].hash[1] == t->hash[1])
+			return;
+	if (t->nranks > c->lim.ranks_per_domain)
+		return;
+	r = &c->rolls[c->roll_at];
+	e = &c->roll_entries[(size_t)c->roll_at * c->lim.ranks_per_domain];
+	c->roll_at = (c->roll_at + 1) % HC_ROLLS;
+	*r = (struct hc_roll){.hash = {t->hash[0], t->hash[1]}, .nranks = t->nranks};
+	for (i = 0; i < t->nranks; i++, e++) {
+		e->addr = t->ranks[i].addr;
+		e->device = t->ranks[i].device;
+		hc_str_copy(hc_str(t->servers[t->ranks[i].server].name), e->server,
+			    sizeof(e->server));
+	}
+}
+
+const struct hc_roll_entry *hc_home_roll(const struct hc_core *c, const struct hc_home *h,
+					 uint32_t rank)
+{
+	uint32_t i;
+
+	for (i = 0; i < HC_ROLLS; i++)
+		if (c->rolls[i].nranks > rank && c->rolls[i].hash[0] == h->list_a &&
+		    c->rolls[i].hash[1] == h->list_b)
+			return &c->roll_entries[(size_t)i * c->lim.ranks_per_domain + rank];
+	return NULL;
+}
+
+static size_t one_missing(const struct hc_core *c, const struct hc_home *h, uint32_t rank,
+			  char *text, size_t bytes, bool first)
+{
+	const struct hc_roll_entry *e = hc_home_roll(c, h, rank);
+	char addr[64] = "";
+	int n;
+
+	if (e)
+		hc_addr_text(&e->addr, addr, sizeof(addr));
+	if (!e)
+		n = snprintf(text, bytes, "%s%u", first ? "" : ", ", rank);
+	else
+		n = snprintf(text, bytes, "%s%u (%s%s device %u)", first ? "" : ", ", rank,
+			     addr[0] ? addr : e->server, addr[0] ? "," : "", e->device);
+	return n < 0 ? 0 : (size_t)n;
+}
+
+void hc_home_missing(struct hc_core *c, struct hc_home *h, char *text, size_t bytes)
+{
+	uint32_t i, n = 0;
+	size_t at = 0;
+
+	text[0] = '\0';
+	for (i = 0; i < h->nranks; i++) {
+		if (hc_home_place(c, h, i)->state != HC_W_member_state_EXPECTED)
+			continue;
+		n++;
+		if (at + 96 < bytes)
+			at += one_missing(c, h, i, text + at, bytes - at, n == 1);
+		else if (at < bytes && text[at - 1] != '.')
+			at += (size_t)snprintf(text + at, bytes - at, ", ...");
+	}
+	if (at < bytes)
+		snprintf(text + at, bytes - at, " (%u of %u)", n, h->nranks);
+}
+
+/* ---- answers ---- */
+
+static void send_verdict(struct hc_core *c, uint32_t node, const struct hc_m_arrive *m, uint64_t id,
+			 int code, const char *text)
+{
+	struct hc_m_verdict v = {.key_a = m->key_a,
+				 .key_b = m->key_b,
+				 .id = id,
+				 .rank = m->rank,
+				 .pid = m->pid,
+				 .code = (uint16_t)code,
+				 .text = hc_str(text)};
+
+	hc_emit_send(c, node, &hc_desc_verdict, &v);
+}
+
+static void send_cancel(struct hc_core *c, struct hc_home *h, uint32_t node)
+{
+	struct hc_m_cancel m = {.id = h->id,
+				.epoch = h->epoch,
+				.incarnation = c->self.incarnation,
+				.code = h->end_code,
+				.text = hc_str(hc_home_cause(c, h))};
+
+	hc_emit_send(c, node, &hc_desc_cancel, &m);
+}
+
+void hc_home_cancel(struct hc_core *c, struct hc_home *h, int code, const char *text)
+{
+	char line[HC_CAUSE_MAX + 64], name[32];
+
+	hc_home_set_cause(c, h, HC_W_event_code_DOMAIN_FAILED, HC_NONE, 0, text);
+	h->end_code = (uint16_t)code;
+	h->step = HOME_NOTHING;
+	HC_TEXT(line, "%s: %s", hc_home_name(c, h, name, sizeof(name)), text);
+	hc_emit_log(c, HC_LOG_WARN, HC_W_event_code_DOMAIN_FAILED, h->id, HC_NONE, line);
+	hc_emit_journal(c, HC_W_event_code_DOMAIN_FAILED, h->id, 0, HC_NONE, 0, h->uid, text);
+	hc_home_each_node(c, h, send_cancel);
+	hc_home_remember(c, h, HC_W_domain_state_FAILED);
+	hc_home_answer(c, h, h->wish_end ? 0 : code, text);
+	hc_home_unmake(c, h->id);
+}
+
+/* ---- the two phases ---- */
+
+static void send_prepare(struct hc_core *c, struct hc_home *h, uint32_t node)
+{
+	struct hc_m_prepare m = {.id = h->id,
+				 .epoch = h->epoch,
+				 .incarnation = c->self.incarnation,
+				 .persist = node != HC_SELF_NODE};
+
+	hc_emit_send(c, node, &hc_desc_prepare, &m);
+}
+
+static void begin(struct hc_core *c, struct hc_home *h)
+{
+	hc_index_del(&c->home_by_key, hc_home_number(c, h));
+	hc_home_set_state(c, h, HC_W_domain_state_PROBING);
+	hc_home_set_state(c, h, HC_W_domain_state_ACTIVATING);
+	h->epoch = 1;
+	h->step = HOME_PREPARING;
+	hc_timers_set(&c->timers, hc_home_number(c, h), c->now + c->set.prepare_limit_ns);
+	h->pending = hc_home_each_node(c, h, send_prepare);
+}
+
+void hc_home_on_prepared(struct hc_core *c, uint32_t node, const struct hc_m_prepared *m)
+{
+	struct hc_home *h = hc_home_by_id(c, m->id);
+	char text[HC_CAUSE_MAX], name[32];
+
+	if (!h || h->step != HOME_PREPARING || h->epoch != m->epoch)
+		return;
+	if (m->code) {
+		HC_TEXT(text, "node %s cannot take part: %.*s", c->nodes[node], (int)m->text.len,
+			m->text.p);
+		hc_home_cancel(c, h, m->code, text);
+		return;
+	}
+	if (--h->pending)
+		return;
+	hc_timers_set(&c->timers, hc_home_number(c, h), HC_NEVER);
+	HC_TEXT(text, "%s: %u ranks, epoch %u", hc_home_name(c, h, name, sizeof(name)), h->nranks,
+		h->epoch);
+	hc_home_set_cause(c, h, HC_W_event_code_DOMAIN_ACTIVE, HC_NONE, 0, "");
+	hc_home_store(c, h, HOME_COMMITTING, HC_W_event_code_DOMAIN_ACTIVE, text);
+}
+
+static void send_commit(struct hc_core *c, struct hc_home *h, uint32_t node)
+{
+	struct hc_m_commit m = {.id = h->id,
+				.epoch = h->epoch,
+				.incarnation = c->self.incarnation,
+				.nranks = h->nranks,
+				.number = h->number,
+				.stored = node == HC_SELF_NODE};
+
+	hc_emit_send(c, node, &hc_desc_commit, &m);
+}
+
+/* The row is stored: it is so. */
+void hc_home_commit(struct hc_core *c, struct hc_home *h)
+{
+	struct hc_place *pl;
+	char text[256], name[32];
+	uint32_t i;
+
+	for (i = 0; i < h->nranks; i++) {
+		pl = hc_home_place(c, h, i);
+		if (pl->state == HC_W_member_state_JOINED)
+			pl->state = HC_W_member_state_READY;
+	}
+	hc_home_set_state(c, h, HC_W_domain_state_ACTIVE);
+	HC_TEXT(text, "%s: ACTIVE, %u ranks", hc_home_name(c, h, name, sizeof(name)), h->nranks);
+	hc_emit_log(c, HC_LOG_INFO, HC_W_event_code_DOMAIN_ACTIVE, h->id, HC_NONE, text);
+	hc_home_each_node(c, h, send_commit);
+	hc_home_answer(c, h, 0, "");
+	hc_home_settle(c, h);
+}
+
+/* ---- arrivals ---- */
+
+static struct hc_home *home_for(struct hc_core *c, uint32_t node, const struct hc_m_arrive *m)
+{
+	struct hc_home *h;
+	char text[512];
+	uint64_t id;
+	int r;
+
+	if (m->id) {
+		h = hc_home_by_id(c, m->id);
+		if (h && h->key_a == m->key_a && h->key_b == m->key_b &&
+		    h->state == HC_W_domain_state_FORMING)
+			return h;
+		send_verdict(c, node, m, m->id, HC_E_GONE,
+			     "the root info has expired: its domain was formed, failed or ended");
+		return NULL;
+	}
+	h = hc_home_by_key(c, m->key_a, m->key_b);
+	if (h)
+		return h;
+	id = hc_home_draw_id(c);
+	r = hc_home_make(c, id, m->key_a, m->key_b, m->uid, m->nranks, m->name, false, text,
+			 sizeof(text));
+	if (r) {
+		send_verdict(c, node, m, 0, r, text);
+		return NULL;
+	}
+	return hc_home_by_id(c, id);
+}
+
+/* The first rank that has come, to speak for the others; HC_NONE when there is none. */
+static uint32_t first_here(struct hc_core *c, struct hc_home *h)
+{
+	uint32_t i;
+
+	for (i = 0; i < h->nranks; i++)
+		if (hc_home_place(c, h, i)->state == HC_W_member_state_JOINED)
+			return i;
+	return HC_NONE;
+}
+
+/* What this arrival says against those before it; false when it agrees. */
+static bool contradicts(struct hc_core *c, struct hc_home *h, uint32_t node,
+			const struct hc_m_arrive *m, char *text, size_t bytes)
+{
+	uint32_t other = h->nranks ? first_here(c, h) : HC_NONE;
+	char a[128] = "the maker of the root info", b[96];
+
+	if (other != HC_NONE)
+		HC_TEXT(a, "rank %u (pid %u on node %s)", other, hc_home_place(c, h, other)->pid,
+			c->nodes[hc_home_place(c, h, other)->node]);
+	HC_TEXT(b, "rank %u (pid %u on node %s)", m->rank, m->pid, c->nodes[node]);
+	if (h->nranks && h->nranks != m->nranks) {
+		snprintf(text, bytes, "the ranks disagree on their number: %s says %u, %s says %u",
+			 a, h->nranks, b, m->nranks);
+		return true;
+	}
+	if (!h->arrived)
+		return false;
+	if (h->list_a != m->list_a || h->list_b != m->list_b) {
+		snprintf(text, bytes,
+			 "the ranks have different tables or member lists: %s has %016llx, %s has "
+			 "%016llx",
+			 a, (unsigned long long)h->list_a, b, (unsigned long long)m->list_a);
+		return true;
+	}
+	if (h->priority != m->priority || h->weight != m->weight) {
+		snprintf(text, bytes,
+			 "the ranks disagree on class and weight: %s says %u, %u; %s says %u, %u",
+			 a, h->priority, h->weight, b, m->priority, m->weight);
+		return true;
+	}
+	return false;
+}
+
+static void take_place(struct hc_core *c, struct hc_home *h, uint32_t node,
+		       const struct hc_m_arrive *m)
+{
+	struct hc_place *pl = hc_home_place(c, h, m->rank);
+	uint64_t waited_ms = (c->now - h->first) / 1000000u, deadline;
+
+	*pl = (struct hc_place){.started = m->started,
+				.pid = m->pid,
+				.device = m->device,
+				.uid = m->uid,
+				.limit_ms = HC_NONE,
+				.node = (uint16_t)node,
+				.state = HC_W_member_state_JOINED};
+	if (m->timeout_ms && waited_ms + m->timeout_ms < HC_NONE)
+		pl->limit_ms = (uint32_t)waited_ms + m->timeout_ms;
+	if (!h->arrived++) {
+		h->list_a = m->list_a;
+		h->list_b = m->list_b;
+		h->priority = m->priority;
+		h->weight = m->weight;
+	}
+	if (m->pid)
+		h->attached++;
+	if (pl->limit_ms != HC_NONE) {
+		deadline = h->first + pl->limit_ms * 1000000ull;
+		if (deadline < h->deadline) {
+			h->deadline = deadline;
+			hc_timers_set(&c->timers, hc_home_number(c, h), deadline);
+		}
+	}
+	c->domain_changes++;
+}
+
+/* The place is taken: by the same process (fine), or by another. */
+static void place_taken(struct hc_core *c, struct hc_home *h, uint32_t node,
+			const struct hc_m_arrive *m)
+{
+	const struct hc_place *pl = hc_home_place(c, h, m->rank);
+	char text[256];
+
+	if (pl->pid == m->pid && pl->started == m->started && pl->node == node) {
+		send_verdict(c, node, m, h->id, 0, "");
+		return;
+	}
+	HC_TEXT(text, "rank %u is held by process %u on node %s, which joined first", m->rank,
+		pl->pid, c->nodes[pl->node]);
+	send_verdict(c, node, m, h->id, HC_E_BUSY, text);
+}
+
+void hc_home_on_arrive(struct hc_core *c, uint32_t node, const struct hc_m_arrive *m)
+{
+	struct hc_home *h = home_for(c, node, m);
+	char text[HC_CAUSE_MAX];
+
+	if (!h)
+		return;
+	if (h->uid != m->uid) {
+		send_verdict(c, node, m, h->id, HC_E_PERMISSION,
+			     "the domain belongs to another user");
+		return;
+	}
+	if (contradicts(c, h, node, m, text, sizeof(text))) {
+		/* the newcomer's part learns the id first, so that the end of it all finds it */
+		send_verdict(c, node, m, h->id, 0, "");
+		if (!h->nranks || m->rank >= h->nranks ||
+		    hc_home_place(c, h, m->rank)->state == HC_W_member_state_EXPECTED) {
+			h->end_code = HC_E_MISMATCH;
+			hc_home_set_cause(c, h, HC_W_event_code_DOMAIN_FAILED, HC_NONE, 0, text);
+			if (node != HC_SELF_NODE)
+				send_cancel(c, h, node);
+		}
+		hc_home_cancel(c, h, HC_E_MISMATCH, text);
+		return;
+	}
+	if (!h->nranks && !hc_home_set_nranks(c, h, m->nranks)) {
+		send_verdict(c, node, m, h->id, HC_E_LIMIT,
+			     "ranks_max is reached on the home node");
+		return;
+	}
+	if (hc_home_place(c, h, m->rank)->state != HC_W_member_state_EXPECTED) {
+		place_taken(c, h, node, m);
+		return;
+	}
+	if (!h->arrived && !h->staged) {
+		h->first = c->now;
+		h->deadline = c->now + c->set.connect_timeout_ns;
+		hc_timers_set(&c->timers, hc_home_number(c, h), h->deadline);
+	}
+	take_place(c, h, node, m);
+	send_verdict(c, node, m, h->id, 0, "");
+	if (h->arrived == h->nranks && !h->staged)
+		begin(c, h);
+}
+
+void hc_home_withdraw(struct hc_core *c, struct hc_home *h, struct hc_place *pl,
+		      const struct hc_m_depart *m)
+{
+	char text[256];
+
+	if (h->step == HOME_PREPARING) {
+		HC_TEXT(text, "rank %u, pid %u on node %s, %s while the domain was activating",
+			m->rank, m->pid, c->nodes[pl->node], hc_word_depart(m->why));
+		hc_home_cancel(c, h, HC_E_PEER_LOST, text);
+		return;
+	}
+	if (pl->pid)
+		h->attached--;
+	memset(pl, 0, sizeof(*pl));
+	h->arrived--;
+	c->domain_changes++;
+}
+
+void hc_home_activate(struct hc_core *c, uint64_t id, struct hc_session *s, uint32_t request,
+		      uint32_t timeout_ms)
+{
+	struct hc_home *h = hc_home_by_id(c, id);
+	char text[HC_CAUSE_MAX], missing[256];
+	uint64_t ticket;
+
+	(void)timeout_ms; /* nothing of it waits for others while the domain is of one node */
+	if (!h || !h->staged || h->state != HC_W_domain_state_FORMING) {
+		hc_emit_error(c, s->id, request, HC_E_INVALID,
+			      "only a created domain that was not activated yet can be activated");
+		return;
+	}
+	if (h->arrived < h->nranks) {
+		hc_home_missing(c, h, missing, sizeof(missing));
+		HC_TEXT(text, "ranks without a device: %s; give them theirs before", missing);
+		hc_emit_error(c, s->id, request, HC_E_INVALID, text);
+		return;
+	}
+	ticket = hc_ask_open(c, s->id, request);
+	if (!ticket || !hc_home_wait(c, h, HC_SELF_NODE, ticket)) {
+		hc_ask_drop(c, ticket);
+		hc_emit_error(c, s->id, request, HC_E_LIMIT,
+			      "too many requests wait for an answer");
+		return;
+	}
+	begin(c, h);
+}
+
+void hc_home_attached(struct hc_core *c, uint64_t id, uint32_t rank, uint32_t process)
+{
+	struct hc_home *h = hc_home_by_id(c, id);
+	struct hc_place *pl;
+
+	if (!h || rank >= h->nranks)
+		return;
+	pl = hc_home_place(c, h, rank);
+	pl->pid = c->processes[process].pid;
+	pl->started = c->processes[process].started;
+	h->attached++;
+}
+
+/* ---- deadlines ---- */
+
+static uint64_t deadline_of(const struct hc_core *c, const struct hc_home *h,
+			    const struct hc_place *pl)
+{
+	return h->first +
+	       (pl->limit_ms == HC_NONE ? c->set.connect_timeout_ns : pl->limit_ms * 1000000ull);
+}
+
+static void late_text(struct hc_core *c, struct hc_home *h, bool own, uint64_t limit_ns, char *text,
+		      size_t bytes)
+{
+	const unsigned long long tenths = limit_ns / 100000000u;
+	char missing[256], name[32];
+	int n;
+
+	hc_home_missing(c, h, missing, sizeof(missing));
+	n = snprintf(text, bytes, "%s: no sign of rank %s within %llu.%llu s (",
+		     hc_home_name(c, h, name, sizeof(name)), missing, tenths / 10, tenths % 10);
+	if (n < 0 || (size_t)n >= bytes)
+		return;
+	if (own)
+		snprintf(text + n, bytes - (size_t)n, "limit of the call or HCOMM_TIMEOUT_SEC)");
+	else
+		snprintf(text + n, bytes - (size_t)n, "connect_timeout_s = %llu, %s)",
+			 (unsigned long long)(c->set.connect_timeout_ns / 1000000000u),
+			 c->set.connect_timeout_origin);
+}
+
+static void give_up(struct hc_core *c, struct hc_home *h, uint32_t rank, uint64_t limit_ns)
+{
+	struct hc_place *pl = hc_home_place(c, h, rank);
+	struct hc_m_arrive m = {.key_a = h->key_a, .key_b = h->key_b, .rank = rank, .pid = pl->pid};
+	struct hc_m_depart d = {.rank = rank, .pid = pl->pid, .why = HC_W_depart_TIMEOUT};
+	char text[HC_CAUSE_MAX];
+
+	late_text(c, h, true, limit_ns, text, sizeof(text));
+	send_verdict(c, pl->node, &m, h->id, HC_E_TIMEOUT, text);
+	hc_home_withdraw(c, h, pl, &d);
+}
+
+/* How many of those who are here are late, and the next deadline of the others. */
+static uint32_t count_late(struct hc_core *c, struct hc_home *h, uint64_t *next, bool *own)
+{
+	const struct hc_place *pl;
+	uint32_t i, late = 0;
+	uint64_t d;
+
+	*next = HC_NEVER;
+	for (i = 0; i < h->nranks; i++) {
+		pl = hc_home_place(c, h, i);
+		if (pl->state != HC_W_member_state_JOINED)
+			continue;
+		d = deadline_of(c, h, pl);
+		if (d <= c->now) {
+			late++;
+			*own = pl->limit_ms != HC_NONE;
+		} else if (d < *next) {
+			*next = d;
+		}
+	}
+	return late;
+}
+
+void hc_home_form_timeout(struct hc_core *c, struct hc_home *h)
+{
+	char text[HC_CAUSE_MAX];
+	uint64_t next;
+	bool own = false;
+	uint32_t i;
+
+	if (h->step == HOME_PREPARING) {
+		hc_home_cancel(c, h, HC_E_TIMEOUT,
+			       "a node did not answer PREPARE within prepare_limit_s");
+		return;
+	}
+	if (h->step)
+		return;
+	if (count_late(c, h, &next, &own) == h->arrived) {
+		late_text(c, h, own, c->now - h->first, text, sizeof(text));
+		hc_home_cancel(c, h, HC_E_TIMEOUT, text);
+		return;
+	}
+	for (i = 0; i < h->nranks; i++)
+		if (hc_home_place(c, h, i)->state == HC_W_member_state_JOINED &&
+		    deadline_of(c, h, hc_home_place(c, h, i)) <= c->now)
+			give_up(c, h, i, hc_home_place(c, h, i)->limit_ms * 1000000ull);
+	h->deadline = next;
+	hc_timers_set(&c->timers, hc_home_number(c, h), next);
+}

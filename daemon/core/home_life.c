@@ -1,0 +1,384 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A home after its commit: ranks that go, the drain, and those who wait for the end; see home.h.
+ *
+ * A death damages the domain: the row is stored, then every node is told who died. Deaths that
+ * come while the row is on its way are told with the next one.
+ * A rank that leaves in order closes the domain behind it: the number of its last collective
+ * becomes the cut, since no later one could ever complete. The last one out ends the domain.
+ * A destroy drains first (see part_drain.c for the node's share): all nodes stop admission and
+ * report, the highest number is the cut, and the domain ends when every node has reached it, or
+ * at the deadline by force. With a dead member there is no cut to reach: then only what runs is
+ * waited for.
+ */
+#include "home.h"
+
+#include "emit.h"
+#include "split.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* ---- those who wait ---- */
+
+bool hc_home_wait(struct hc_core *c, struct hc_home *h, uint32_t node, uint64_t ticket)
+{
+	uint32_t n = hc_pool_get(&c->ask_pool);
+
+	if (n == HC_NONE)
+		return false;
+	c->asks[n] = (struct hc_ask){.ticket = ticket, .node = node};
+	hc_list_push(&h->asks, &c->ask_links, n);
+	return true;
+}
+
+static void send_control_r(struct hc_core *c, uint32_t node, uint64_t ticket, int code,
+			   const char *text)
+{
+	struct hc_m_control_r r = {.ticket = ticket, .code = (uint16_t)code, .text = hc_str(text)};
+
+	hc_emit_send(c, node, &hc_desc_control_r, &r);
+}
+
+void hc_home_answer(struct hc_core *c, struct hc_home *h, int code, const char *text)
+{
+	uint32_t n;
+
+	while ((n = hc_list_first(&h->asks)) != HC_NONE) {
+		send_control_r(c, c->asks[n].node, c->asks[n].ticket, code, text);
+		hc_list_del(&h->asks, &c->ask_links, n);
+		hc_pool_put(&c->ask_pool, n);
+	}
+}
+
+/* ---- ranks that go ---- */
+
+static bool anyone_left(const struct hc_home *h)
+{
+	return h->gone < h->nranks;
+}
+
+static bool only_left(struct hc_core *c, struct hc_home *h)
+{
+	uint32_t i;
+
+	for (i = 0; i < h->nranks; i++)
+		if (hc_home_place(c, h, i)->state != HC_W_member_state_LEFT)
+			return false;
+	return true;
+}
+
+static void name_rank(struct hc_core *c, struct hc_home *h, uint32_t rank, const char *what,
+		      char *text, size_t bytes)
+{
+	const struct hc_place *pl = hc_home_place(c, h, rank);
+
+	snprintf(text, bytes, "rank %u, pid %u on node %s, %s", rank, pl->pid, c->nodes[pl->node],
+		 what);
+}
+
+static void damage(struct hc_core *c, struct hc_home *h)
+{
+	hc_home_store(c, h, HOME_DAMAGING, h->cause_kind, hc_home_cause(c, h));
+}
+
+#define TELL_EACH 8u /* deaths told one by one; further ones of the same moment in a summary */
+
+/*
+ * Tell every node of the deaths that are not told yet. Each is an event of its own with its own
+ * state number, so that every rank hears every name.
+ */
+static void tell_deaths(struct hc_core *c, struct hc_home *h, uint8_t state)
+{
+	char first[HC_CAUSE_MAX], text[HC_CAUSE_MAX];
+	uint32_t i, told = 0, first_rank = h->cause_rank, first_pid = h->cause_pid;
+	uint16_t first_kind = h->cause_kind;
+	struct hc_place *pl;
+
+	hc_str_copy(hc_str(hc_home_cause(c, h)), first, sizeof(first));
+	for (i = 0; i < h->nranks && h->untold && told < TELL_EACH; i++) {
+		pl = hc_home_place(c, h, i);
+		if (pl->state != HC_W_member_state_DEAD || pl->told)
+			continue;
+		pl->told = 1;
+		h->untold--;
+		hc_home_set_state(c, h, state);
+		if (i != first_rank) {
+			name_rank(c, h, i, "exited", text, sizeof(text));
+			hc_home_set_cause(c, h, HC_W_event_code_RANK_DIED, i, pl->pid, text);
+		}
+		hc_home_tell_state(c, h);
+		if (i != first_rank)
+			hc_home_set_cause(c, h, first_kind, first_rank, first_pid, first);
+		told++;
+	}
+}
+
+void hc_home_damaged(struct hc_core *c, struct hc_home *h)
+{
+	char line[HC_CAUSE_MAX + 64], name[32];
+
+	HC_TEXT(line, "%s: DAMAGED: %s", hc_home_name(c, h, name, sizeof(name)),
+		hc_home_cause(c, h));
+	hc_emit_log(c, HC_LOG_WARN, h->cause_kind, h->id, h->cause_rank, line);
+	tell_deaths(c, h, HC_W_domain_state_DAMAGED);
+	hc_split_cancel(c, h->id, HC_E_DAMAGED, hc_home_cause(c, h));
+	hc_home_settle(c, h);
+}
+
+static void start_orphan(struct hc_core *c, struct hc_home *h)
+{
+	h->deadline = c->now + c->set.orphan_grace_ns;
+	hc_timers_set(&c->timers, hc_home_number(c, h), h->deadline);
+}
+
+static void send_cut(struct hc_core *c, struct hc_home *h, uint32_t node)
+{
+	struct hc_m_cut m = {
+		.id = h->id, .epoch = h->epoch, .incarnation = c->self.incarnation, .cut = h->cut};
+
+	hc_emit_send(c, node, &hc_desc_cut, &m);
+}
+
+/* The first rank has left in order: what it did not begin can never complete. */
+static void close_behind(struct hc_core *c, struct hc_home *h, const struct hc_m_depart *m)
+{
+	char text[HC_CAUSE_MAX], what[64];
+
+	HC_TEXT(what, "left in order after collective #%llu", (unsigned long long)m->begun);
+	name_rank(c, h, m->rank, what, text, sizeof(text));
+	h->leaving = true;
+	h->cut = m->begun;
+	hc_home_set_cause(c, h, HC_W_event_code_RANK_LEFT, m->rank, m->pid, text);
+	hc_home_set_state(c, h, HC_W_domain_state_DRAINING);
+	hc_home_tell_state(c, h);
+	hc_home_each_node(c, h, send_cut);
+}
+
+static void rank_lost(struct hc_core *c, struct hc_home *h, const struct hc_m_depart *m)
+{
+	char text[HC_CAUSE_MAX], what[256];
+
+	if (m->why == HC_W_depart_ABORTED)
+		HC_TEXT(what, "aborted: %.*s", (int)m->text.len, m->text.p);
+	else
+		HC_TEXT(what, "exited");
+	h->untold++;
+	if (h->lost)
+		return; /* the first cause stays */
+	h->lost = true;
+	name_rank(c, h, m->rank, what, text, sizeof(text));
+	hc_home_set_cause(c, h,
+			  m->why == HC_W_depart_ABORTED ? HC_W_event_code_RANK_ABORTED
+							: HC_W_event_code_RANK_DIED,
+			  m->rank, m->pid, text);
+}
+
+static void ask_cut(struct hc_core *c, struct hc_home *h);
+
+/* Take up what came while something else was under way. */
+void hc_home_settle(struct hc_core *c, struct hc_home *h)
+{
+	if (h->step == HOME_ENDING || h->step == HOME_COMMITTING || h->step == HOME_DAMAGING)
+		return;
+	if (!anyone_left(h) && (only_left(c, h) || h->state == HC_W_domain_state_DRAINING)) {
+		hc_home_end(c, h, HC_W_domain_state_DESTROYED, 0,
+			    only_left(c, h) ? "all ranks left" : hc_home_cause(c, h));
+		return;
+	}
+	if (h->untold && h->state == HC_W_domain_state_DRAINING && !h->leaving) {
+		tell_deaths(c, h, HC_W_domain_state_DRAINING);
+		ask_cut(c, h);
+		return;
+	}
+	if (h->untold) {
+		damage(c, h);
+		return;
+	}
+	if (h->wish_end) {
+		h->wish_end = false;
+		hc_home_drain(c, h, h->wish_timeout_ms, h->wish_uid);
+	} else if (!anyone_left(h)) {
+		start_orphan(c, h);
+	}
+}
+
+void hc_home_on_depart(struct hc_core *c, uint32_t node, const struct hc_m_depart *m)
+{
+	struct hc_home *h = hc_home_by_id(c, m->id);
+	struct hc_place *pl;
+
+	if (!h || m->rank >= h->nranks || (m->epoch && m->epoch != h->epoch))
+		return;
+	pl = hc_home_place(c, h, m->rank);
+	if (pl->node != node || pl->pid != m->pid || pl->state == HC_W_member_state_EXPECTED)
+		return;
+	if (h->state < HC_W_domain_state_ACTIVE && h->step != HOME_COMMITTING) {
+		hc_home_withdraw(c, h, pl, m);
+		return;
+	}
+	if (pl->state == HC_W_member_state_DEAD || pl->state == HC_W_member_state_LEFT)
+		return;
+	h->gone++;
+	c->member_changes++;
+	if (m->why == HC_W_depart_LEFT) {
+		pl->state = HC_W_member_state_LEFT;
+		if (h->state == HC_W_domain_state_ACTIVE && !h->step && anyone_left(h))
+			close_behind(c, h, m);
+	} else {
+		pl->state = HC_W_member_state_DEAD;
+		rank_lost(c, h, m);
+	}
+	hc_home_settle(c, h);
+}
+
+/* ---- the drain ---- */
+
+static void send_cut_ask(struct hc_core *c, struct hc_home *h, uint32_t node)
+{
+	struct hc_m_cut_ask m = {.id = h->id,
+				 .epoch = h->epoch,
+				 .incarnation = c->self.incarnation,
+				 .number = h->number,
+				 .wait_cut = !h->lost,
+				 .text = hc_str(hc_home_cause(c, h))};
+
+	hc_emit_send(c, node, &hc_desc_cut_ask, &m);
+}
+
+static void ask_cut(struct hc_core *c, struct hc_home *h)
+{
+	h->step = HOME_CUTTING;
+	h->cut = h->leaving ? h->cut : 0;
+	h->number++;
+	h->pending = hc_home_each_node(c, h, send_cut_ask);
+}
+
+void hc_home_drain(struct hc_core *c, struct hc_home *h, uint32_t timeout_ms, uint32_t uid)
+{
+	uint64_t limit = timeout_ms ? timeout_ms * 1000000ull : c->set.drain_timeout_ns;
+	char text[HC_CAUSE_MAX];
+
+	HC_TEXT(text, "destroyed by uid %u", uid);
+	h->leaving = false;
+	h->left = 0;
+	hc_home_set_cause(c, h, HC_W_event_code_DOMAIN_DRAINING, HC_NONE, 0, text);
+	hc_home_set_state(c, h, HC_W_domain_state_DRAINING);
+	h->deadline = c->now + limit;
+	hc_timers_set(&c->timers, hc_home_number(c, h), h->deadline);
+	ask_cut(c, h);
+}
+
+void hc_home_on_cut_report(struct hc_core *c, uint32_t node, const struct hc_m_cut_report *m)
+{
+	struct hc_home *h = hc_home_by_id(c, m->id);
+
+	(void)node;
+	if (!h || h->step != HOME_CUTTING || h->epoch != m->epoch || h->number != m->number)
+		return;
+	if (m->begun > h->cut)
+		h->cut = m->begun;
+	if (--h->pending)
+		return;
+	h->step = HOME_DRAINING;
+	h->pending = hc_home_each_node(c, h, send_cut);
+}
+
+void hc_home_on_drain_report(struct hc_core *c, uint32_t node, const struct hc_m_drain_report *m)
+{
+	struct hc_home *h = hc_home_by_id(c, m->id);
+	char text[HC_CAUSE_MAX];
+
+	(void)node;
+	if (!h || h->epoch != m->epoch || h->number != m->number ||
+	    (h->step != HOME_DRAINING && h->step != HOME_CUTTING))
+		return;
+	if (!m->done) {
+		h->left = m->left;
+		h->left_rank = m->rank;
+		h->left_pid = m->pid;
+		h->left_kind = m->op_kind;
+		h->left_number = m->op_number;
+		h->left_age_s = m->age_s;
+		return;
+	}
+	if (h->step != HOME_DRAINING || --h->pending)
+		return;
+	h->step = HOME_NOTHING;
+	hc_str_copy(hc_str(hc_home_cause(c, h)), text, sizeof(text));
+	hc_home_end(c, h, HC_W_domain_state_DESTROYED, 0, text);
+}
+
+static void force(struct hc_core *c, struct hc_home *h)
+{
+	char text[HC_CAUSE_MAX];
+
+	if (h->left)
+		HC_TEXT(text,
+			"forced, %u reference%s left: rank %u, pid %u, %s #%llu, running for at "
+			"least %u s",
+			h->left, h->left == 1 ? "" : "s", h->left_rank, h->left_pid,
+			hc_word_op_kind(h->left_kind), (unsigned long long)h->left_number,
+			h->left_age_s);
+	else
+		HC_TEXT(text,
+			"forced: not every rank reached collective #%llu, that another had begun",
+			(unsigned long long)h->cut);
+	h->step = HOME_NOTHING;
+	hc_home_end(c, h, HC_W_domain_state_DESTROYED, HC_E_FORCED, text);
+}
+
+void hc_home_life_timeout(struct hc_core *c, struct hc_home *h)
+{
+	char text[HC_CAUSE_MAX];
+
+	if (h->step == HOME_CUTTING || h->step == HOME_DRAINING) {
+		force(c, h);
+		return;
+	}
+	if (h->step)
+		return;
+	HC_TEXT(text, "no member alive; %s", hc_home_cause(c, h));
+	hc_home_end(c, h, HC_W_domain_state_DESTROYED, 0, text);
+}
+
+/* ---- a client wants the end ---- */
+
+void hc_home_on_control(struct hc_core *c, uint32_t node, const struct hc_m_control *m)
+{
+	struct hc_home *h = hc_home_by_id(c, m->id);
+	char text[128];
+
+	if (!h) {
+		send_control_r(c, node, m->ticket, HC_E_GONE, "the domain is gone");
+		return;
+	}
+	if (h->uid != m->uid && m->role != HC_W_role_ADMIN) {
+		HC_TEXT(text,
+			"the domain belongs to uid %u, this is uid %u: only its owner, root and "
+			"hcomm-admin may destroy it",
+			h->uid, m->uid);
+		send_control_r(c, node, m->ticket, HC_E_PERMISSION, text);
+		return;
+	}
+	if (!hc_home_wait(c, h, node, m->ticket)) {
+		send_control_r(c, node, m->ticket, HC_E_LIMIT,
+			       "too many requests wait for an answer");
+		return;
+	}
+	if (h->state < HC_W_domain_state_ACTIVE && h->step != HOME_COMMITTING) {
+		HC_TEXT(text, "destroyed by uid %u while it formed", m->uid);
+		h->wish_end = true;
+		hc_home_cancel(c, h, HC_E_GONE, text);
+		return;
+	}
+	if (h->step == HOME_ENDING)
+		return;
+	if (h->step == HOME_COMMITTING || h->step == HOME_DAMAGING) {
+		h->wish_end = true;
+		h->wish_uid = m->uid;
+		h->wish_timeout_ms = m->timeout_ms;
+	} else if (h->state != HC_W_domain_state_DRAINING || h->leaving) {
+		hc_home_drain(c, h, m->timeout_ms, m->uid);
+	}
+}

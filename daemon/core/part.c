@@ -1,0 +1,695 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Life of a part, its state record, and telling its ranks; see part.h.
+ *
+ * Telling many ranks is cut into slices: a part has `work` bits, a cursor, and a place in the
+ * core's list. One call of hc_part_work does a few seats of the oldest part. No message of the
+ * home is taken before all such work is done, so the notification under way always speaks of the
+ * state that the part holds.
+ */
+#include "part.h"
+
+#include "device.h"
+#include "emit.h"
+#include "pages.h"
+#include "session.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define SLICE 32u /* seats that one call of hc_part_work does */
+
+/* ---- life ---- */
+
+static uint64_t key_of(uint64_t key_a, uint64_t key_b)
+{
+	return key_a ^ (key_b * 31);
+}
+
+uint64_t hc_name_key(uint32_t uid, struct hc_str name)
+{
+	const struct hc_hash_key k = {0x68636f6d6d2d6e6d, uid};
+
+	return hc_hash(&k, name.p, name.len);
+}
+
+struct hc_part *hc_part_open(struct hc_core *c, uint64_t key_a, uint64_t key_b, uint32_t uid,
+			     uint32_t nranks, struct hc_str name)
+{
+	uint32_t n = hc_pool_get(&c->part_pool), reuse;
+	struct hc_part *p;
+
+	if (n == HC_NONE)
+		return NULL;
+	p = hc_part(c, n);
+	reuse = p->reuse;
+	memset(p, 0, sizeof(*p));
+	p->reuse = reuse;
+	p->key_a = key_a;
+	p->key_b = key_b;
+	p->uid = uid;
+	p->nranks = nranks;
+	p->seats = HC_NONE;
+	p->name = p->cause = HC_NONE;
+	p->home_node = HC_SELF_NODE;
+	p->state = HC_W_domain_state_FORMING;
+	if (name.len) {
+		p->name = hc_pool_get(&c->name_pool);
+		hc_assert(p->name != HC_NONE);
+		hc_str_copy(name, c->names[p->name], HC_PART_NAME);
+		hc_index_add(&c->part_by_name, hc_name_key(uid, name), n);
+	}
+	hc_index_add(&c->part_by_key, key_of(key_a, key_b), n);
+	return p;
+}
+
+struct hc_part *hc_part_by_name(struct hc_core *c, uint32_t uid, struct hc_str name)
+{
+	uint32_t n;
+
+	for (n = hc_index_find(&c->part_by_name, hc_name_key(uid, name)); n != HC_NONE;
+	     n = hc_index_next(&c->part_by_name, n))
+		if (c->parts[n].uid == uid && hc_str_eq(hc_str(c->names[c->parts[n].name]), name))
+			return &c->parts[n];
+	return NULL;
+}
+
+struct hc_part *hc_part_by_key(struct hc_core *c, uint64_t key_a, uint64_t key_b)
+{
+	uint32_t n;
+
+	for (n = hc_index_find(&c->part_by_key, key_of(key_a, key_b)); n != HC_NONE;
+	     n = hc_index_next(&c->part_by_key, n))
+		if (c->parts[n].key_a == key_a && c->parts[n].key_b == key_b)
+			return &c->parts[n];
+	return NULL;
+}
+
+struct hc_part *hc_part_by_id(struct hc_core *c, uint64_t id)
+{
+	uint32_t n = id ? hc_index_find(&c->part_by_id, id) : HC_NONE;
+
+	return n == HC_NONE ? NULL : &c->parts[n];
+}
+
+void hc_part_set_id(struct hc_core *c, struct hc_part *p, uint64_t id)
+{
+	if (p->id)
+		return;
+	p->id = id;
+	hc_index_add(&c->part_by_id, id, hc_part_number(c, p));
+}
+
+static void part_free(struct hc_core *c, struct hc_part *p)
+{
+	uint32_t n = hc_part_number(c, p);
+
+	hc_assert(!p->nseats && !p->queued && !p->asks.count);
+	hc_index_del(&c->part_by_key, n);
+	hc_index_del(&c->part_by_id, n);
+	hc_index_del(&c->part_by_name, n);
+	hc_timers_set(&c->timers, hc_part_timer(c, n), HC_NEVER);
+	if (p->seats != HC_NONE)
+		hc_spans_put(&c->seat_spans, p->seats, p->order);
+	if (p->name != HC_NONE)
+		hc_pool_put(&c->name_pool, p->name);
+	if (p->cause != HC_NONE)
+		hc_pool_put(&c->cause_pool, p->cause);
+	p->name = p->cause = p->seats = HC_NONE;
+	p->id = 0;
+	p->state = HC_W_domain_state_NONE;
+	p->reuse++;
+	hc_pool_put(&c->part_pool, n);
+}
+
+void hc_part_close_if_empty(struct hc_core *c, struct hc_part *p)
+{
+	if (!p->nseats && !p->work && p->state == HC_W_domain_state_FORMING)
+		part_free(c, p);
+}
+
+/* ---- seats ---- */
+
+/* Seat `from` becomes seat number `to`, in all that knows it. */
+static void seat_move(struct hc_core *c, uint32_t from, uint32_t to)
+{
+	struct hc_seat *s = &c->seats[to];
+	struct hc_list *list;
+
+	*s = c->seats[from];
+	if (s->process == HC_NONE)
+		return;
+	list = &c->processes[s->process].seats;
+	hc_list_del(list, &c->seat_links, from);
+	hc_list_push(list, &c->seat_links, to);
+}
+
+static bool seats_grow(struct hc_core *c, struct hc_part *p)
+{
+	uint32_t cap = p->seats == HC_NONE ? 0 : 1u << p->order, first, i;
+	uint8_t order;
+
+	if (p->nseats < cap)
+		return true;
+	first = hc_spans_get(&c->seat_spans, cap ? 2 * cap : (p->nranks < 8 ? p->nranks : 8),
+			     &order);
+	if (first == HC_NONE)
+		return false;
+	for (i = 0; i < p->nseats; i++)
+		seat_move(c, p->seats + i, first + i);
+	if (cap)
+		hc_spans_put(&c->seat_spans, p->seats, p->order);
+	p->seats = first;
+	p->order = order;
+	return true;
+}
+
+uint32_t hc_part_add_seat(struct hc_core *c, struct hc_part *p, uint32_t rank, uint32_t device)
+{
+	uint32_t n;
+
+	if (!seats_grow(c, p))
+		return HC_NONE;
+	n = p->seats + p->nseats++;
+	c->seats[n] = (struct hc_seat){.rank = rank,
+				       .device = device,
+				       .part = hc_part_number(c, p),
+				       .process = HC_NONE,
+				       .block = HC_NONE,
+				       .state = HC_W_member_state_JOINED};
+	c->nseats++;
+	c->member_changes++;
+	return n;
+}
+
+void hc_part_take_device(struct hc_core *c, uint32_t seat, bool shared)
+{
+	struct hc_seat *s = &c->seats[seat];
+
+	hc_device_take(c, s->device, s->process, shared);
+	s->flags |= (uint8_t)(SEAT_DEVICE | (shared ? SEAT_SHARED : 0));
+}
+
+void hc_part_release_seat(struct hc_core *c, uint32_t seat)
+{
+	struct hc_seat *s = &c->seats[seat];
+
+	hc_session_unbind(c, seat);
+	if (s->flags & SEAT_DEVICE)
+		hc_device_release(c, s->device);
+	s->flags = 0;
+	s->running = 0;
+	c->member_changes++;
+}
+
+void hc_part_drop_seat(struct hc_core *c, struct hc_part *p, uint32_t seat)
+{
+	uint32_t last = p->seats + p->nseats - 1;
+
+	hc_part_release_seat(c, seat);
+	if (seat != last)
+		seat_move(c, last, seat);
+	p->nseats--;
+	c->nseats--;
+}
+
+uint32_t hc_part_find_seat(const struct hc_core *c, const struct hc_part *p, uint32_t rank)
+{
+	uint32_t i;
+
+	for (i = 0; i < p->nseats; i++)
+		if (c->seats[p->seats + i].rank == rank)
+			return p->seats + i;
+	return HC_NONE;
+}
+
+/* ---- the state record ---- */
+
+void hc_part_set_cause(struct hc_core *c, struct hc_part *p, uint16_t kind, uint32_t rank,
+		       uint32_t pid, struct hc_str text)
+{
+	p->cause_kind = kind;
+	p->cause_rank = rank;
+	p->cause_pid = pid;
+	if (p->cause == HC_NONE)
+		p->cause = hc_pool_get(&c->cause_pool);
+	if (p->cause != HC_NONE)
+		hc_str_copy(text, c->causes[p->cause], HC_CAUSE_MAX);
+}
+
+static const char *cause_text(const struct hc_core *c, const struct hc_part *p)
+{
+	return p->cause == HC_NONE ? "" : c->causes[p->cause];
+}
+
+void hc_part_publish(struct hc_core *c, struct hc_part *p, bool fence)
+{
+	struct hc_action *a = hc_emit_action(c, HC_ACT_PUBLISH);
+	size_t len = strlen(cause_text(c, p));
+
+	a->u.publish.uid = p->uid;
+	a->u.publish.slot = hc_part_number(c, p);
+	a->u.publish.id = p->id;
+	a->u.publish.tag = HC_TAG(p->reuse, p->epoch);
+	a->u.publish.epoch = p->epoch;
+	a->u.publish.number = p->number;
+	a->u.publish.nranks = p->nranks;
+	a->u.publish.state = p->state;
+	a->u.publish.cut_set = p->cut_set;
+	a->u.publish.cut = p->cut;
+	a->u.publish.fence = fence;
+	a->u.publish.cause_kind = p->cause_kind;
+	a->u.publish.cause_rank = p->cause_rank;
+	a->u.publish.cause_pid = p->cause_pid;
+	memcpy(c->out->bytes + c->out->used, cause_text(c, p), len);
+	a->len = (uint32_t)len;
+	c->out->used += (uint32_t)len;
+	p->published = true;
+}
+
+/* ---- words of the home ---- */
+
+/* Refuse the join that this seat waits for, once for all seats of the request. */
+static void fail_join(struct hc_core *c, struct hc_part *p, uint32_t seat, int code,
+		      const char *text)
+{
+	const struct hc_seat s = c->seats[seat];
+	struct hc_seat *t;
+	uint32_t i;
+
+	if (!(s.flags & SEAT_WAITS))
+		return;
+	for (i = 0; i < p->nseats; i++) {
+		t = &c->seats[p->seats + i];
+		if (t->session == s.session && t->request == s.request)
+			t->flags &= (uint8_t)~SEAT_WAITS;
+	}
+	if (hc_session_get(c, s.session))
+		hc_emit_error(c, s.session, s.request, code, text);
+}
+
+void hc_part_on_verdict(struct hc_core *c, const struct hc_m_verdict *m)
+{
+	struct hc_part *p = hc_part_by_key(c, m->key_a, m->key_b);
+	char text[HC_TEXT_MAX + 1];
+	struct hc_seat *s;
+	uint32_t seat;
+
+	if (!p)
+		return;
+	if (!m->code) {
+		hc_part_set_id(c, p, m->id);
+		return;
+	}
+	seat = hc_part_find_seat(c, p, m->rank);
+	if (seat == HC_NONE)
+		return;
+	s = &c->seats[seat];
+	if (s->process != HC_NONE && c->processes[s->process].pid != m->pid)
+		return;
+	fail_join(c, p, seat, m->code, hc_str_copy(m->text, text, sizeof(text)));
+	hc_part_drop_seat(c, p, seat);
+	hc_part_close_if_empty(c, p);
+}
+
+static bool reserve(struct hc_core *c, struct hc_part *p)
+{
+	struct hc_session *s;
+	struct hc_seat *t;
+	uint32_t i;
+
+	for (i = 0; i < p->nseats; i++) {
+		t = &c->seats[p->seats + i];
+		s = hc_session_get(c, t->session);
+		if (!s || t->block != HC_NONE)
+			continue;
+		t->block = hc_session_block(c, s);
+		if (t->block == HC_NONE)
+			return false; /* blocks given so far go back with their seats */
+	}
+	return true;
+}
+
+static void answer_prepare(struct hc_core *c, struct hc_part *p, uint32_t node, int code,
+			   const char *text)
+{
+	struct hc_m_prepared m = {.id = p->id,
+				  .epoch = p->epoch,
+				  .incarnation = c->self.incarnation,
+				  .code = (uint16_t)code,
+				  .text = hc_str(text)};
+
+	hc_emit_send(c, node, &hc_desc_prepared, &m);
+}
+
+/* Store this node's rows; the part goes on with its step when they are. */
+static void store(struct hc_core *c, struct hc_part *p, enum hc_part_step step)
+{
+	struct hc_m_domain_row row = {.id = p->id,
+				      .epoch = p->epoch,
+				      .state = p->state,
+				      .number = p->number,
+				      .uid = p->uid,
+				      .nranks = p->nranks,
+				      .slot = hc_part_number(c, p),
+				      .priority = p->priority,
+				      .weight = p->weight};
+	uint32_t i;
+
+	if (p->name != HC_NONE)
+		row.name = hc_str(c->names[p->name]);
+	for (i = 0; i < p->nseats; i++) {
+		const struct hc_seat *s = &c->seats[p->seats + i];
+		struct hc_m_member_row r = {
+			.rank = s->rank, .device = s->device, .state = s->state};
+
+		if (s->process != HC_NONE) {
+			r.pid = c->processes[s->process].pid;
+			r.started = c->processes[s->process].started;
+			r.uid = c->processes[s->process].uid;
+		}
+		hc_assert(!hc_arr_put(&row.members, c->scratch, HC_OUT_BYTES, &hc_desc_member_row,
+				      HC_PROTO_MAX, &r));
+	}
+	p->stored = hc_emit_put_domain(c, p->id, &row);
+	if (!p->step)
+		hc_list_push(&c->storing, &c->store_links, hc_part_timer(c, hc_part_number(c, p)));
+	p->step = (uint8_t)step;
+}
+
+void hc_part_on_prepare(struct hc_core *c, uint32_t node, const struct hc_m_prepare *m)
+{
+	struct hc_part *p = hc_part_by_id(c, m->id);
+	struct hc_m_prepared no = {.id = m->id,
+				   .epoch = m->epoch,
+				   .incarnation = c->self.incarnation,
+				   .code = HC_E_GONE,
+				   .text = hc_str("no rank of this domain is here any more")};
+
+	if (!p || p->state > HC_W_domain_state_ACTIVATING || !p->nseats) {
+		hc_emit_send(c, node, &hc_desc_prepared, &no);
+		return;
+	}
+	p->state = HC_W_domain_state_ACTIVATING;
+	p->epoch = m->epoch;
+	p->home_node = node;
+	if (!reserve(c, p))
+		answer_prepare(c, p, node, HC_E_LIMIT,
+			       "the op arena of a process is full: it is in too many domains");
+	else if (m->persist)
+		store(c, p, PART_PREPARING);
+	else
+		answer_prepare(c, p, node, 0, "");
+}
+
+static void open_part(struct hc_core *c, struct hc_part *p)
+{
+	uint32_t i;
+
+	hc_index_del(&c->part_by_key, hc_part_number(c, p));
+	p->state = HC_W_domain_state_ACTIVE;
+	for (i = 0; i < p->nseats; i++)
+		c->seats[p->seats + i].state = HC_W_member_state_READY;
+	hc_part_publish(c, p, false);
+	p->event = HC_W_event_code_DOMAIN_ACTIVE;
+	hc_part_add_work(c, p, WORK_JOINED | WORK_NOTIFY);
+}
+
+void hc_part_on_commit(struct hc_core *c, uint32_t node, const struct hc_m_commit *m)
+{
+	struct hc_part *p = hc_part_by_id(c, m->id);
+
+	if (!p || p->state != HC_W_domain_state_ACTIVATING || p->epoch != m->epoch ||
+	    p->home_node != node)
+		return;
+	p->nranks = m->nranks;
+	p->number = m->number;
+	if (m->stored && node == HC_SELF_NODE)
+		open_part(c, p);
+	else
+		store(c, p, PART_COMMITTING);
+}
+
+void hc_part_stored(struct hc_core *c, struct hc_part *p)
+{
+	enum hc_part_step step = p->step;
+
+	p->step = PART_NOTHING;
+	switch (step) {
+	case PART_NOTHING: return;
+	case PART_PREPARING: answer_prepare(c, p, p->home_node, 0, ""); return;
+	case PART_COMMITTING: open_part(c, p); return;
+	}
+}
+
+void hc_part_on_cancel(struct hc_core *c, const struct hc_m_cancel *m)
+{
+	struct hc_part *p = hc_part_by_id(c, m->id);
+
+	if (!p || p->state >= HC_W_domain_state_ACTIVE)
+		return;
+	if (p->step) {
+		hc_list_del(&c->storing, &c->store_links, hc_part_timer(c, hc_part_number(c, p)));
+		p->step = PART_NOTHING;
+		hc_emit_del_domain(c, p->id);
+	}
+	p->state = HC_W_domain_state_FAILED;
+	p->code = m->code;
+	hc_part_set_cause(c, p, HC_W_event_code_DOMAIN_FAILED, HC_NONE, 0, m->text);
+	hc_index_del(&c->part_by_key, hc_part_number(c, p));
+	p->event = HC_W_event_code_DOMAIN_FAILED;
+	hc_part_add_work(c, p, WORK_FAIL | WORK_NOTIFY | WORK_CLOSE);
+}
+
+void hc_part_on_state(struct hc_core *c, const struct hc_m_state *m)
+{
+	struct hc_part *p = hc_part_by_id(c, m->id);
+	bool closes;
+
+	if (!p || p->epoch != m->epoch || m->number <= p->number)
+		return;
+	closes = p->state == HC_W_domain_state_ACTIVE;
+	p->number = m->number;
+	p->state = m->state;
+	p->event = m->kind;
+	hc_part_set_cause(c, p, m->kind, m->rank, m->pid, m->text);
+	hc_part_publish(c, p, closes && m->state == HC_W_domain_state_SUSPENDED);
+	hc_part_add_work(c, p, WORK_NOTIFY);
+}
+
+void hc_part_on_gone(struct hc_core *c, const struct hc_m_gone *m)
+{
+	struct hc_part *p = hc_part_by_id(c, m->id);
+
+	if (!p)
+		return;
+	p->state = m->state;
+	p->number++;
+	p->event = m->state == HC_W_domain_state_FAILED ? HC_W_event_code_DOMAIN_FAILED
+							: HC_W_event_code_DOMAIN_DESTROYED;
+	p->code = HC_E_GONE;
+	hc_part_set_cause(c, p, p->event, HC_NONE, 0, m->text);
+	if (p->published)
+		hc_part_publish(c, p, false);
+	hc_part_add_work(c, p, WORK_FAIL | WORK_NOTIFY | WORK_CLOSE);
+}
+
+/* ---- told by sessions ---- */
+
+void hc_part_depart(struct hc_core *c, struct hc_part *p, uint32_t seat, uint8_t why,
+		    const char *text)
+{
+	struct hc_seat *s = &c->seats[seat];
+	struct hc_m_depart m = {.id = p->id,
+				.epoch = p->epoch,
+				.incarnation = c->self.incarnation,
+				.rank = s->rank,
+				.pid = s->process == HC_NONE ? 0 : c->processes[s->process].pid,
+				.why = why,
+				.begun = s->begun,
+				.text = hc_str(text)};
+
+	hc_emit_send(c, p->home_node, &hc_desc_depart, &m);
+}
+
+void hc_part_seat_died(struct hc_core *c, uint32_t seat)
+{
+	struct hc_seat *s = &c->seats[seat];
+	struct hc_part *p = hc_part(c, s->part);
+
+	hc_part_depart(c, p, seat, HC_W_depart_DIED, "");
+	hc_part_answer_leave(c, p, seat, HC_E_PEER_LOST, "the process exited");
+	if (p->state < HC_W_domain_state_ACTIVE) {
+		hc_part_drop_seat(c, p, seat);
+		hc_part_close_if_empty(c, p);
+		return;
+	}
+	hc_part_release_seat(c, seat);
+	s->state = HC_W_member_state_DEAD;
+	if (p->draining)
+		hc_part_judge_drain(c, p);
+}
+
+void hc_part_seat_detached(struct hc_core *c, uint32_t seat)
+{
+	struct hc_seat *s = &c->seats[seat];
+	struct hc_part *p = hc_part(c, s->part);
+
+	c->member_changes++;
+	if (p->state < HC_W_domain_state_ACTIVE && s->flags & SEAT_WAITS) {
+		hc_part_depart(c, p, seat, HC_W_depart_WITHDRAWN, "");
+		hc_part_drop_seat(c, p, seat);
+		hc_part_close_if_empty(c, p);
+		return;
+	}
+	s->session = 0;
+	s->block = HC_NONE;
+	if (s->state == HC_W_member_state_READY)
+		s->state = HC_W_member_state_DETACHED;
+}
+
+/* ---- work ---- */
+
+void hc_part_add_work(struct hc_core *c, struct hc_part *p, unsigned bits)
+{
+	if (!p->work)
+		p->cursor = 0;
+	/* what is being told changes: begin that again */
+	if (bits & p->work & -p->work)
+		p->cursor = 0;
+	p->work |= (uint8_t)bits;
+	if (!p->queued) {
+		p->queued = true;
+		hc_list_push(&c->work, &c->work_links, hc_part_number(c, p));
+	}
+}
+
+void hc_part_answer_joined(struct hc_core *c, struct hc_part *p, uint32_t seat)
+{
+	const uint64_t session = c->seats[seat].session;
+	const uint32_t request = c->seats[seat].request;
+	struct hc_session *s = hc_session_get(c, session);
+	uint32_t slab = hc_part_number(c, p) / HC_SLAB_RECORDS, i;
+	struct hc_m_joined m = {.id = p->id,
+				.epoch = p->epoch,
+				.nranks = p->nranks,
+				.slot = hc_part_number(c, p),
+				.tag = HC_TAG(p->reuse, p->epoch)};
+	char name[32];
+
+	HC_TEXT(name, "domain-%016llx", (unsigned long long)p->id);
+	m.name = hc_str(p->name == HC_NONE ? name : c->names[p->name]);
+	for (i = 0; i < p->nseats; i++) {
+		struct hc_seat *t = &c->seats[p->seats + i];
+		struct hc_m_seat r = {.rank = t->rank, .device = t->device, .block = t->block};
+
+		if (t->session != session || !(t->flags & SEAT_WAITS) || t->request != request)
+			continue;
+		t->flags &= (uint8_t)~SEAT_WAITS;
+		hc_assert(!hc_arr_put(&m.seats, c->scratch, HC_OUT_BYTES, &hc_desc_seat,
+				      HC_PROTO_MAX, &r));
+	}
+	if (!s)
+		return;
+	m.slab_sent = !(s->slabs >> (slab & 63) & 1);
+	s->slabs |= 1ull << (slab & 63);
+	hc_emit_grant(c, session, request, &hc_desc_joined, &m,
+		      m.slab_sent ? HC_GRANT_SLAB : HC_GRANT_NONE, p->uid, slab);
+}
+
+static void tell(struct hc_core *c, struct hc_part *p, struct hc_session *s)
+{
+	struct hc_m_event e = {.kind = p->event,
+			       .id = p->id,
+			       .epoch = p->epoch,
+			       .state = p->state,
+			       .number = p->number,
+			       .rank = HC_NONE,
+			       .node = hc_str(c->nodes[p->home_node])};
+
+	if (!s || s->mark == c->mark)
+		return;
+	s->mark = c->mark;
+	if (p->state != HC_W_domain_state_ACTIVE) {
+		e.rank = p->cause_rank;
+		e.pid = p->cause_pid;
+		e.text = hc_str(cause_text(c, p));
+	}
+	hc_emit_event(c, s->id, &e);
+}
+
+static void tell_watchers(struct hc_core *c, struct hc_part *p)
+{
+	uint32_t slot = hc_list_first(&c->watchers), n = hc_part_number(c, p);
+	struct hc_session *s;
+
+	for (; slot != HC_NONE && hc_emit_room(c); slot = hc_list_next(&c->session_links, slot)) {
+		s = &c->sessions[slot];
+		if (s->watching_part == n ||
+		    (s->subscribed &&
+		     (s->role == HC_W_role_ADMIN || c->processes[s->process].uid == p->uid)))
+			tell(c, p, s);
+	}
+}
+
+/* One seat's share of the work of kind `bit`. */
+static void work_seat(struct hc_core *c, struct hc_part *p, enum hc_work bit, uint32_t seat)
+{
+	struct hc_seat *s = &c->seats[seat];
+
+	switch (bit) {
+	case WORK_SCAN: hc_part_ask_sample(c, p, seat); return;
+	case WORK_JOINED:
+		if (s->flags & SEAT_WAITS)
+			hc_part_answer_joined(c, p, seat);
+		return;
+	case WORK_NOTIFY: tell(c, p, hc_session_get(c, s->session)); return;
+	case WORK_FAIL: fail_join(c, p, seat, p->code, cause_text(c, p)); return;
+	case WORK_CLOSE: hc_part_drop_seat(c, p, seat); return;
+	}
+}
+
+/* All seats have had their share of `bit`. */
+static void work_over(struct hc_core *c, struct hc_part *p, enum hc_work bit)
+{
+	p->work &= (uint8_t)~bit;
+	p->cursor = 0;
+	if (bit == WORK_NOTIFY)
+		tell_watchers(c, p);
+	if (bit == WORK_CLOSE)
+		hc_part_answer_leave(c, p, HC_NONE, 0, cause_text(c, p));
+	if (bit == WORK_SCAN)
+		hc_part_judge_drain(c, p);
+	if (p->work)
+		return;
+	hc_list_del(&c->work, &c->work_links, hc_part_number(c, p));
+	p->queued = false;
+	if (bit == WORK_CLOSE)
+		part_free(c, p);
+}
+
+bool hc_part_work(struct hc_core *c)
+{
+	uint32_t n = hc_list_first(&c->work), i;
+	struct hc_part *p;
+	enum hc_work bit;
+
+	if (n == HC_NONE)
+		return false;
+	p = hc_part(c, n);
+	bit = (enum hc_work)(p->work & -p->work);
+	if (bit == WORK_NOTIFY && !p->cursor)
+		c->mark++;
+	for (i = 0; i < SLICE && hc_emit_room(c); i++) {
+		/* seats go from the end while closing, so that the rest stays where it is */
+		if (bit == WORK_CLOSE ? !p->nseats : p->cursor >= p->nseats) {
+			work_over(c, p, bit);
+			return true;
+		}
+		if (bit == WORK_CLOSE)
+			work_seat(c, p, bit, p->seats + p->nseats - 1);
+		else
+			work_seat(c, p, bit, p->seats + p->cursor++);
+	}
+	return true;
+}

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The part: this node's side of a domain. See state.h for how it relates to the home.
+ *
+ * part.c       life, state record, telling its ranks; the slices of that work
+ * part_join.c  the ways in, up to the arrival at the home
+ * part_drain.c the cut: stop admission, sample, report; ranks that leave
+ */
+#ifndef HC_PART_H
+#define HC_PART_H
+
+#include "state.h"
+
+/* ---- life (part.c) ---- */
+struct hc_part *hc_part_open(struct hc_core *c, uint64_t key_a, uint64_t key_b, uint32_t uid,
+			     uint32_t nranks, struct hc_str name);
+void hc_part_set_id(struct hc_core *c, struct hc_part *p, uint64_t id);
+struct hc_part *hc_part_by_id(struct hc_core *c, uint64_t id);
+struct hc_part *hc_part_by_name(struct hc_core *c, uint32_t uid, struct hc_str name);
+/* What the indexes of names are keyed by. */
+uint64_t hc_name_key(uint32_t uid, struct hc_str name);
+struct hc_part *hc_part_by_key(struct hc_core *c, uint64_t key_a, uint64_t key_b);
+/* A new seat; HC_NONE when the limit of ranks is reached. */
+uint32_t hc_part_add_seat(struct hc_core *c, struct hc_part *p, uint32_t rank, uint32_t device);
+void hc_part_drop_seat(struct hc_core *c, struct hc_part *p, uint32_t seat);
+/* The seat takes its device; or lets go its process, session, block and device. */
+void hc_part_take_device(struct hc_core *c, uint32_t seat, bool shared);
+void hc_part_release_seat(struct hc_core *c, uint32_t seat);
+uint32_t hc_part_find_seat(const struct hc_core *c, const struct hc_part *p, uint32_t rank);
+/* The part has no seat left and may go at once (forming), or stays. */
+void hc_part_close_if_empty(struct hc_core *c, struct hc_part *p);
+void hc_part_publish(struct hc_core *c, struct hc_part *p, bool fence);
+void hc_part_set_cause(struct hc_core *c, struct hc_part *p, uint16_t kind, uint32_t rank,
+		       uint32_t pid, struct hc_str text);
+void hc_part_add_work(struct hc_core *c, struct hc_part *p, unsigned bits);
+/* A slice of the oldest work; false when there is none. */
+bool hc_part_work(struct hc_core *c);
+void hc_part_answer_joined(struct hc_core *c, struct hc_part *p, uint32_t seat);
+
+/* Words of the home (part.c). */
+void hc_part_on_verdict(struct hc_core *c, const struct hc_m_verdict *m);
+void hc_part_on_prepare(struct hc_core *c, uint32_t node, const struct hc_m_prepare *m);
+void hc_part_on_commit(struct hc_core *c, uint32_t node, const struct hc_m_commit *m);
+void hc_part_on_cancel(struct hc_core *c, const struct hc_m_cancel *m);
+void hc_part_on_state(struct hc_core *c, const struct hc_m_state *m);
+void hc_part_on_gone(struct hc_core *c, const struct hc_m_gone *m);
+void hc_part_stored(struct hc_core *c, struct hc_part *p);
+
+/* Told by sessions. */
+void hc_part_seat_died(struct hc_core *c, uint32_t seat);
+void hc_part_seat_detached(struct hc_core *c, uint32_t seat);
+void hc_part_depart(struct hc_core *c, struct hc_part *p, uint32_t seat, uint8_t why,
+		    const char *text);
+
+/* ---- ways in (part_join.c): requests of clients ---- */
+void hc_join_root_info(struct hc_core *c, struct hc_session *s, uint32_t request,
+		       const struct hc_m_root_info *m);
+void hc_join_root(struct hc_core *c, struct hc_session *s, uint32_t request,
+		  const struct hc_m_join_root *m);
+void hc_join_table(struct hc_core *c, struct hc_session *s, uint32_t request,
+		   const struct hc_m_join_table *m, const struct hc_roster *roster);
+void hc_join_local(struct hc_core *c, struct hc_session *s, uint32_t request,
+		   const struct hc_m_join_local *m);
+void hc_join_sub(struct hc_core *c, struct hc_session *s, uint32_t request,
+		 const struct hc_m_sub *m);
+/* The caller's own seat in an ACTIVE domain, or HC_NONE with the outcome and the reason. */
+uint32_t hc_part_own_seat(struct hc_core *c, const struct hc_session *s, uint64_t id,
+			  uint32_t epoch, uint32_t rank, int *code, char *text, size_t bytes);
+void hc_join_create(struct hc_core *c, struct hc_session *s, uint32_t request,
+		    const struct hc_m_create *m);
+void hc_join_add_device(struct hc_core *c, struct hc_session *s, uint32_t request,
+			const struct hc_m_add_device *m);
+void hc_join_activate(struct hc_core *c, struct hc_session *s, uint32_t request,
+		      const struct hc_m_activate *m);
+void hc_join_attach(struct hc_core *c, struct hc_session *s, uint32_t request,
+		    const struct hc_m_attach *m);
+
+/* ---- the cut (part_drain.c) ---- */
+void hc_part_on_cut_ask(struct hc_core *c, const struct hc_m_cut_ask *m);
+void hc_part_on_cut(struct hc_core *c, const struct hc_m_cut *m);
+void hc_part_sample(struct hc_core *c, const struct hc_event *ev);
+void hc_part_ask_sample(struct hc_core *c, struct hc_part *p, uint32_t seat);
+void hc_part_ops_ended(struct hc_core *c, struct hc_session *s, uint64_t id);
+void hc_part_timeout(struct hc_core *c, struct hc_part *p);
+void hc_part_leave(struct hc_core *c, struct hc_session *s, uint32_t request,
+		   const struct hc_m_leave *m);
+void hc_part_abort(struct hc_core *c, struct hc_session *s, uint32_t request,
+		   const struct hc_m_abort *m);
+void hc_part_destroy(struct hc_core *c, struct hc_session *s, uint32_t request,
+		     const struct hc_m_destroy *m);
+/* Every seat is done, or not any more: look, and tell the home. */
+void hc_part_judge_drain(struct hc_core *c, struct hc_part *p);
+/* Answer the leave requests that wait for this seat (HC_NONE: for any). */
+void hc_part_answer_leave(struct hc_core *c, struct hc_part *p, uint32_t seat, int code,
+			  const char *text);
+
+#endif

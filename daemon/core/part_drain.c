@@ -1,0 +1,385 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A node's share of a drain, and ranks that leave; see part.h and home_life.c.
+ *
+ * CUT_ASK: the record says DRAINING without a cut and the gate is fenced, so every op_begin that
+ * got through is in the counters that are read next, and every later one waits for the cut. The
+ * highest number begun here is reported. CUT: the record gets the cut; a seat is done when it has
+ * begun up to the cut and holds no reference. Seats are read again when their process says that
+ * a reference was returned, and once a second, which also gives operations their age.
+ *
+ * A seat that cannot be read (detached, its arena gone) counts as one running reference until its
+ * process comes back or dies. A dead one holds nothing.
+ *
+ * A rank that leaves waits only for its own references.
+ */
+#include "part.h"
+
+#include "ask.h"
+#include "emit.h"
+#include "home.h"
+#include "pages.h"
+#include "session.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define RESCAN_NS 1000000000u
+
+/* ---- reading ---- */
+
+static bool holds_place(const struct hc_seat *s)
+{
+	return s->state == HC_W_member_state_READY || s->state == HC_W_member_state_DETACHED;
+}
+
+void hc_part_ask_sample(struct hc_core *c, struct hc_part *p, uint32_t seat)
+{
+	struct hc_seat *s = &c->seats[seat];
+	struct hc_action *a;
+
+	s->flags &= (uint8_t)~SEAT_SAMPLED;
+	if (!holds_place(s) || s->block == HC_NONE || !hc_session_get(c, s->session)) {
+		s->flags |= SEAT_SAMPLED;
+		s->running = holds_place(s) && s->process != HC_NONE ? 1 : 0;
+		return;
+	}
+	a = hc_emit_action(c, HC_ACT_SCAN);
+	a->session = s->session;
+	a->u.scan.domain = p->id;
+	a->u.scan.epoch = p->epoch;
+	a->u.scan.rank = s->rank;
+	a->u.scan.block = s->block;
+	a->u.scan.tag = HC_TAG(p->reuse, p->epoch);
+	p->samples++;
+}
+
+static uint32_t now_s(const struct hc_core *c)
+{
+	return (uint32_t)(c->now / 1000000000u);
+}
+
+static void take_sample(struct hc_core *c, struct hc_seat *s, const struct hc_event *ev)
+{
+	bool was = s->running && s->begun == ev->u.ops.begun;
+
+	s->flags |= SEAT_SAMPLED;
+	s->begun = ev->u.ops.begun;
+	s->running = ev->u.ops.readable ? ev->u.ops.running : 1;
+	s->op_kind = ev->u.ops.kind;
+	if (!was)
+		s->since_s = now_s(c);
+}
+
+/* ---- judging ---- */
+
+static bool seat_done(const struct hc_part *p, const struct hc_seat *s)
+{
+	if (!holds_place(s))
+		return true;
+	return !s->running && (!p->cut_wait || s->process == HC_NONE || s->begun >= p->cut);
+}
+
+static void report_cut(struct hc_core *c, struct hc_part *p)
+{
+	struct hc_m_cut_report m = {.id = p->id,
+				    .epoch = p->epoch,
+				    .incarnation = c->self.incarnation,
+				    .number = p->number};
+	uint32_t i;
+
+	for (i = 0; i < p->nseats; i++)
+		if (c->seats[p->seats + i].begun > m.begun)
+			m.begun = c->seats[p->seats + i].begun;
+	p->reported = true;
+	hc_emit_send(c, p->home_node, &hc_desc_cut_report, &m);
+}
+
+static void report_drain(struct hc_core *c, struct hc_part *p)
+{
+	struct hc_m_drain_report m = {.id = p->id,
+				      .epoch = p->epoch,
+				      .incarnation = c->self.incarnation,
+				      .number = p->number,
+				      .rank = HC_NONE};
+	bool done = true;
+	uint32_t i;
+
+	for (i = 0; i < p->nseats; i++) {
+		const struct hc_seat *s = &c->seats[p->seats + i];
+
+		if (seat_done(p, s))
+			continue;
+		done = false;
+		m.left += s->running;
+		if (!s->running || m.rank != HC_NONE)
+			continue;
+		m.rank = s->rank;
+		m.pid = s->process == HC_NONE ? 0 : c->processes[s->process].pid;
+		m.op_kind = s->op_kind;
+		m.op_number = s->begun;
+		m.age_s = now_s(c) - s->since_s;
+	}
+	m.done = done;
+	p->drained = done;
+	hc_emit_send(c, p->home_node, &hc_desc_drain_report, &m);
+}
+
+void hc_part_judge_drain(struct hc_core *c, struct hc_part *p)
+{
+	if (p->samples)
+		return;
+	hc_part_answer_leave(c, p, HC_NONE, 0, "");
+	if (!p->draining || p->drained || p->state != HC_W_domain_state_DRAINING)
+		return;
+	if (!p->reported)
+		report_cut(c, p);
+	else if (p->cut_set)
+		report_drain(c, p);
+}
+
+void hc_part_sample(struct hc_core *c, const struct hc_event *ev)
+{
+	struct hc_part *p = hc_part_by_id(c, ev->u.ops.domain);
+	uint32_t seat;
+
+	if (!p || p->epoch != ev->u.ops.epoch)
+		return;
+	seat = hc_part_find_seat(c, p, ev->u.ops.rank);
+	if (p->samples)
+		p->samples--;
+	if (seat != HC_NONE)
+		take_sample(c, &c->seats[seat], ev);
+	if (!p->samples && !(p->work & WORK_SCAN))
+		hc_part_judge_drain(c, p);
+}
+
+static uint64_t first_leave(const struct hc_core *c, const struct hc_part *p)
+{
+	uint64_t first = HC_NEVER;
+	uint32_t n;
+
+	for (n = hc_list_first(&p->asks); n != HC_NONE; n = hc_list_next(&c->ask_links, n))
+		if (c->asks[n].deadline < first)
+			first = c->asks[n].deadline;
+	return first;
+}
+
+/* While anything waits for references: look again in a second, or at a leave's deadline. */
+static void arm(struct hc_core *c, struct hc_part *p)
+{
+	uint64_t at = HC_NEVER, leave = first_leave(c, p);
+
+	if ((p->draining && !p->drained) || p->asks.count)
+		at = c->now + RESCAN_NS;
+	hc_timers_set(&c->timers, hc_part_timer(c, hc_part_number(c, p)), leave < at ? leave : at);
+}
+
+/* ---- the home's words ---- */
+
+void hc_part_on_cut_ask(struct hc_core *c, const struct hc_m_cut_ask *m)
+{
+	struct hc_part *p = hc_part_by_id(c, m->id);
+	bool first;
+
+	if (!p || p->epoch != m->epoch || m->number <= p->number)
+		return;
+	first = !p->draining;
+	p->number = m->number;
+	p->state = HC_W_domain_state_DRAINING;
+	p->draining = true;
+	p->reported = p->drained = false;
+	p->cut_wait = m->wait_cut == 1;
+	p->cut_set = false;
+	hc_part_set_cause(c, p, HC_W_event_code_DOMAIN_DRAINING, HC_NONE, 0, m->text);
+	hc_part_publish(c, p, true);
+	p->event = HC_W_event_code_DOMAIN_DRAINING;
+	hc_part_add_work(c, p, first ? WORK_SCAN | WORK_NOTIFY : WORK_SCAN);
+	arm(c, p);
+}
+
+void hc_part_on_cut(struct hc_core *c, const struct hc_m_cut *m)
+{
+	struct hc_part *p = hc_part_by_id(c, m->id);
+
+	if (!p || p->epoch != m->epoch || p->state != HC_W_domain_state_DRAINING)
+		return;
+	p->cut = m->cut;
+	p->cut_set = true;
+	hc_part_publish(c, p, false);
+	if (p->draining)
+		hc_part_add_work(c, p, WORK_SCAN);
+}
+
+/* ---- clients ---- */
+
+void hc_part_ops_ended(struct hc_core *c, struct hc_session *s, uint64_t id)
+{
+	struct hc_part *p = hc_part_by_id(c, id);
+	uint32_t i;
+
+	if (!p || !(p->draining || p->asks.count))
+		return;
+	for (i = 0; i < p->nseats && hc_emit_room(c); i++)
+		if (c->seats[p->seats + i].session == s->id)
+			hc_part_ask_sample(c, p, p->seats + i);
+}
+
+void hc_part_timeout(struct hc_core *c, struct hc_part *p)
+{
+	if (p->draining || p->asks.count)
+		hc_part_add_work(c, p, WORK_SCAN);
+	hc_part_answer_leave(c, p, HC_NONE, 0, "");
+	arm(c, p);
+}
+
+/* The seat that a request names, when it is the caller's own. */
+static uint32_t own_seat(struct hc_core *c, struct hc_session *s, uint32_t request, uint64_t id,
+			 uint32_t rank, struct hc_part **part)
+{
+	struct hc_part *p = hc_part_by_id(c, id);
+	uint32_t seat = p ? hc_part_find_seat(c, p, rank) : HC_NONE;
+	char text[128];
+
+	*part = p;
+	if (!p) {
+		hc_emit_error(c, s->id, request, HC_E_GONE, "the domain is gone");
+	} else if (seat == HC_NONE || c->seats[seat].process != s->process) {
+		HC_TEXT(text, "rank %u is not a rank of this process (pid %u)", rank,
+			c->processes[s->process].pid);
+		hc_emit_error(c, s->id, request, HC_E_PERMISSION, text);
+		seat = HC_NONE;
+	} else if (!holds_place(&c->seats[seat])) {
+		hc_emit_error(c, s->id, request, HC_E_GONE,
+			      "this rank has not joined yet, or has left");
+		seat = HC_NONE;
+	}
+	return seat;
+}
+
+static void let_go(struct hc_core *c, struct hc_part *p, uint32_t seat)
+{
+	hc_part_depart(c, p, seat, HC_W_depart_LEFT, "");
+	hc_part_release_seat(c, seat);
+	c->seats[seat].state = HC_W_member_state_LEFT;
+}
+
+void hc_part_leave(struct hc_core *c, struct hc_session *s, uint32_t request,
+		   const struct hc_m_leave *m)
+{
+	struct hc_part *p;
+	uint32_t seat = own_seat(c, s, request, m->id, m->rank, &p), n;
+
+	if (seat == HC_NONE)
+		return;
+	n = hc_pool_get(&c->ask_pool);
+	if (n == HC_NONE) {
+		hc_emit_error(c, s->id, request, HC_E_LIMIT,
+			      "too many requests wait for an answer");
+		return;
+	}
+	c->asks[n] =
+		(struct hc_ask){.session = s->id,
+				.request = request,
+				.rank = m->rank,
+				.deadline = c->now + (m->timeout_ms ? m->timeout_ms * 1000000ull
+								    : c->set.drain_timeout_ns)};
+	hc_list_push(&p->asks, &c->ask_links, n);
+	c->seats[seat].flags |= SEAT_LEAVING;
+	hc_part_ask_sample(c, p, seat);
+	arm(c, p);
+	if (!p->samples)
+		hc_part_judge_drain(c, p);
+}
+
+/* One rank that leaves: gone when it holds nothing, or by force. Returns whether it is answered. */
+static bool leave_one(struct hc_core *c, struct hc_part *p, struct hc_ask *a)
+{
+	uint32_t seat = hc_part_find_seat(c, p, a->rank);
+	struct hc_seat *s = seat == HC_NONE ? NULL : &c->seats[seat];
+	char text[256];
+	int code = 0;
+
+	if (s && holds_place(s)) {
+		if (!(s->flags & SEAT_SAMPLED) || (s->running && c->now < a->deadline))
+			return false;
+		if (s->running) {
+			HC_TEXT(text,
+				"rank %u left by force: %u reference%s left, the last %s #%llu",
+				a->rank, s->running, s->running == 1 ? "" : "s",
+				hc_word_op_kind(s->op_kind), (unsigned long long)s->begun);
+			code = HC_E_FORCED;
+		}
+		let_go(c, p, seat);
+	}
+	if (!hc_session_get(c, a->session))
+		return true;
+	if (code)
+		hc_emit_error(c, a->session, a->request, code, text);
+	else
+		hc_emit_done(c, a->session, a->request, 0, "");
+	return true;
+}
+
+void hc_part_answer_leave(struct hc_core *c, struct hc_part *p, uint32_t seat, int code,
+			  const char *text)
+{
+	uint32_t n = hc_list_first(&p->asks), next;
+	struct hc_ask *a;
+
+	for (; n != HC_NONE; n = next) {
+		next = hc_list_next(&c->ask_links, n);
+		a = &c->asks[n];
+		if (seat != HC_NONE && c->seats[seat].rank != a->rank)
+			continue;
+		if (code && hc_session_get(c, a->session))
+			hc_emit_error(c, a->session, a->request, code, text);
+		else if (!code && !leave_one(c, p, a))
+			continue;
+		hc_list_del(&p->asks, &c->ask_links, n);
+		*a = (struct hc_ask){0};
+		hc_pool_put(&c->ask_pool, n);
+	}
+}
+
+void hc_part_abort(struct hc_core *c, struct hc_session *s, uint32_t request,
+		   const struct hc_m_abort *m)
+{
+	struct hc_part *p;
+	uint32_t seat = own_seat(c, s, request, m->id, m->rank, &p);
+	char text[HC_TEXT_MAX + 1];
+
+	if (seat == HC_NONE)
+		return;
+	hc_part_depart(c, p, seat, HC_W_depart_ABORTED, hc_str_copy(m->reason, text, sizeof(text)));
+	hc_part_release_seat(c, seat);
+	c->seats[seat].state = HC_W_member_state_DEAD;
+	hc_emit_done(c, s->id, request, 0, "");
+	hc_part_judge_drain(c, p);
+}
+
+void hc_part_destroy(struct hc_core *c, struct hc_session *s, uint32_t request,
+		     const struct hc_m_destroy *m)
+{
+	const uint32_t uid = c->processes[s->process].uid;
+	struct hc_part *p = m->id ? hc_part_by_id(c, m->id) : hc_part_by_name(c, uid, m->name);
+	struct hc_m_control w = {.incarnation = c->self.incarnation,
+				 .uid = uid,
+				 .role = s->role,
+				 .timeout_ms = m->timeout_ms};
+	bool known = m->id && hc_home_ended(c, m->id);
+
+	if (!p || !p->id) {
+		hc_emit_error(c, s->id, request, known ? HC_E_GONE : HC_E_NOT_FOUND,
+			      known ? "the domain has ended already"
+				    : "no such domain on this node");
+		return;
+	}
+	w.id = p->id;
+	w.ticket = hc_ask_open(c, s->id, request);
+	if (!w.ticket)
+		hc_emit_error(c, s->id, request, HC_E_LIMIT,
+			      "too many requests wait for an answer");
+	else
+		hc_emit_send(c, p->home_node, &hc_desc_control, &w);
+}

@@ -1,0 +1,715 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The ways into a domain, on the side of the client: from a request to ARRIVE at the home.
+ *
+ * Every way comes down to `struct join`: what the joiners of one domain have in common (a key of
+ * 128 bits), who this one is, and what it wants. Root info: the key is a hash of the token. Rank
+ * table: of (uid, name or table, job). Sub-domain: of (parent, epoch, number). All local devices:
+ * drawn, nobody else can join. A device is taken before the home hears of the rank, and given
+ * back when the home refuses.
+ */
+#include "part.h"
+
+#include "device.h"
+#include "emit.h"
+#include "home.h"
+#include "rng.h"
+#include "session.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define ROOT_MAGIC 0x68636d31u
+
+struct join {
+	struct hc_session *s;
+	uint32_t request;
+	uint64_t key_a, key_b, id, list_a, list_b, entry;
+	struct hc_str name;
+	uint32_t nranks, rank, device, timeout_ms;
+	const struct hc_addr *addr;
+	bool shared;
+	uint8_t priority, weight;
+	const char *what; /* "rank table", ... for messages */
+};
+
+static void refuse(struct hc_core *c, const struct join *j, int code, const char *text)
+{
+	hc_emit_error(c, j->s->id, j->request, code, text);
+}
+
+static void key_from(struct join *j, const void *data, size_t len)
+{
+	static const struct hc_hash_key a = {0x68636f6d6d2d6b31, 1}, b = {0x68636f6d6d2d6b32, 2};
+
+	j->key_a = hc_hash(&a, data, len);
+	j->key_b = hc_hash(&b, data, len);
+}
+
+static uint32_t uid_of(const struct hc_core *c, const struct hc_session *s)
+{
+	return c->processes[s->process].uid;
+}
+
+/* What every way must satisfy. */
+static int check(struct hc_core *c, const struct join *j, char *text, size_t bytes)
+{
+	if (!j->nranks || j->rank >= j->nranks) {
+		snprintf(text, bytes, "rank %u of %u: wanted a rank below the number of ranks",
+			 j->rank, j->nranks);
+		return HC_E_INVALID;
+	}
+	if (j->nranks > c->lim.ranks_per_domain) {
+		snprintf(text, bytes, "%u ranks: a domain has at most %u", j->nranks,
+			 c->lim.ranks_per_domain);
+		return HC_E_LIMIT;
+	}
+	if (j->priority > 7 || j->weight > 100) {
+		snprintf(text, bytes, "class %u, weight %u: wanted 0 to 7 and 1 to 100",
+			 j->priority, j->weight);
+		return HC_E_INVALID;
+	}
+	return hc_device_check(c, j->device, j->rank, j->s->process, j->shared, j->addr, text,
+			       bytes);
+}
+
+/*
+ * The rank's seat, when it has one already. The same process again (a repeated request after a
+ * lost session) takes its seat over; another process is refused. Returns 0 to go on, -1 when the
+ * request is answered.
+ */
+static int seat_again(struct hc_core *c, struct hc_part *p, const struct join *j)
+{
+	uint32_t seat = hc_part_find_seat(c, p, j->rank);
+	struct hc_seat *s;
+	char text[256];
+
+	if (seat == HC_NONE)
+		return 0;
+	s = &c->seats[seat];
+	if (s->process == j->s->process && s->device == j->device) {
+		s->session = j->s->id;
+		s->request = j->request;
+		s->flags |= SEAT_WAITS;
+		return -1;
+	}
+	HC_TEXT(text,
+		"rank %u is held by process %u on node %s since it joined first; this is process "
+		"%u",
+		j->rank, s->process == HC_NONE ? 0 : c->processes[s->process].pid, c->self.name,
+		c->processes[j->s->process].pid);
+	refuse(c, j, HC_E_BUSY, text);
+	return -1;
+}
+
+static void arrive(struct hc_core *c, const struct hc_part *p, const struct join *j)
+{
+	const struct hc_process *who = &c->processes[j->s->process];
+	struct hc_m_arrive m = {.key_a = j->key_a,
+				.key_b = j->key_b,
+				.id = j->id,
+				.uid = p->uid,
+				.name = j->name,
+				.nranks = j->nranks,
+				.rank = j->rank,
+				.device = j->device,
+				.pid = who->pid,
+				.started = who->started,
+				.list_a = j->list_a,
+				.list_b = j->list_b,
+				.entry = j->entry,
+				.timeout_ms = j->timeout_ms,
+				.priority = j->priority,
+				.weight = j->weight ? j->weight : 1,
+				.incarnation = c->self.incarnation};
+
+	hc_emit_send(c, p->home_node, &hc_desc_arrive, &m);
+}
+
+/* The seat of one rank; answers and returns -1 when it cannot be. */
+static int sit(struct hc_core *c, struct hc_part *p, const struct join *j)
+{
+	uint32_t seat;
+
+	seat = hc_part_add_seat(c, p, j->rank, j->device);
+	if (seat == HC_NONE) {
+		refuse(c, j, HC_E_LIMIT, "ranks_max is reached on this node");
+		return -1;
+	}
+	hc_session_bind(c, seat, j->s);
+	hc_part_take_device(c, seat, j->shared);
+	c->seats[seat].request = j->request;
+	c->seats[seat].flags |= SEAT_WAITS;
+	arrive(c, p, j);
+	return 0;
+}
+
+static struct hc_part *part_for(struct hc_core *c, const struct join *j)
+{
+	struct hc_part *p = hc_part_by_key(c, j->key_a, j->key_b);
+	char text[128];
+
+	if (!p)
+		p = hc_part_open(c, j->key_a, j->key_b, uid_of(c, j->s), j->nranks, j->name);
+	if (!p) {
+		HC_TEXT(text, "domains_max (%u) is reached on this node", c->lim.domains);
+		refuse(c, j, HC_E_LIMIT, text);
+	} else if (p->uid != uid_of(c, j->s)) {
+		HC_TEXT(text, "the domain belongs to uid %u, this is uid %u", p->uid,
+			uid_of(c, j->s));
+		refuse(c, j, HC_E_PERMISSION, text);
+		return NULL;
+	}
+	return p;
+}
+
+static void join_one(struct hc_core *c, struct join *j)
+{
+	struct hc_part *p;
+	char text[512];
+	int r;
+
+	if (j->device == HC_NONE)
+		j->device = hc_device_any(c, j->s->process);
+	r = check(c, j, text, sizeof(text));
+	if (r) {
+		refuse(c, j, r, text);
+		return;
+	}
+	p = part_for(c, j);
+	if (!p || seat_again(c, p, j))
+		return;
+	if (sit(c, p, j))
+		hc_part_close_if_empty(c, p);
+}
+
+/* ---- way 1: root info ---- */
+
+static uint64_t block_sum(const uint8_t *p, size_t len)
+{
+	static const struct hc_hash_key k = {0x68636f6d6d2d726f, 0x6f742d696e666f31};
+
+	return hc_hash(&k, p, len);
+}
+
+static void root_key(struct join *j, const struct hc_m_root_block *b)
+{
+	uint8_t both[24];
+
+	memcpy(both, b->token.b, 16);
+	memcpy(both + 16, &b->id, 8);
+	key_from(j, both, sizeof(both));
+}
+
+void hc_join_root_info(struct hc_core *c, struct hc_session *s, uint32_t request,
+		       const struct hc_m_root_info *m)
+{
+	struct hc_m_root_block b = {.magic = ROOT_MAGIC, .version = 1, .nranks = m->nranks};
+	struct join j = {.s = s, .request = request, .name = m->name, .nranks = m->nranks};
+	uint8_t bytes[512];
+	struct hc_m_root_info_r r;
+	uint64_t sum;
+	size_t len;
+	char text[256];
+	int i, code;
+
+	hc_rng_bytes(c, b.token.b, sizeof(b.token.b));
+	memcpy(b.node.b, c->self.node_id, sizeof(b.node.b));
+	b.home = hc_str(c->self.name);
+	b.id = hc_home_draw_id(c);
+	root_key(&j, &b);
+	code = hc_home_make(c, b.id, j.key_a, j.key_b, uid_of(c, s), m->nranks, m->name, false,
+			    text, sizeof(text));
+	if (code) {
+		refuse(c, &j, code, text);
+		return;
+	}
+	hc_assert(!hc_encode(&hc_desc_root_block, 1, &b, bytes, sizeof(bytes) - 8, &len));
+	sum = block_sum(bytes, len);
+	for (i = 0; i < 8; i++)
+		bytes[len + (size_t)i] = (uint8_t)(sum >> (56 - 8 * i));
+	r.info = (struct hc_str){(const char *)bytes, (uint32_t)len + 8};
+	hc_emit_reply(c, s->id, request, &hc_desc_root_info_r, &r);
+}
+
+/* The block fills the front of the application's 4,108 bytes; what follows it is ignored. */
+static int read_block(struct hc_str info, struct hc_m_root_block *b)
+{
+	struct hc_str rest = info;
+	const uint8_t *p;
+	uint64_t sum = 0;
+	int i;
+
+	if (hc_decode_front(&hc_desc_root_block, 1, &rest, b) || rest.len < 8)
+		return HC_E_INVALID;
+	p = (const uint8_t *)rest.p;
+	for (i = 0; i < 8; i++)
+		sum = sum << 8 | p[i];
+	if (b->magic != ROOT_MAGIC || b->version != 1 ||
+	    sum != block_sum((const uint8_t *)info.p, info.len - rest.len))
+		return HC_E_INVALID;
+	return 0;
+}
+
+void hc_join_root(struct hc_core *c, struct hc_session *s, uint32_t request,
+		  const struct hc_m_join_root *m)
+{
+	struct join j = {.s = s,
+			 .request = request,
+			 .nranks = m->nranks,
+			 .rank = m->rank,
+			 .device = m->device,
+			 .timeout_ms = m->timeout_ms,
+			 .shared = m->shared == 1,
+			 .priority = m->priority,
+			 .weight = m->weight,
+			 .what = "root info"};
+	struct hc_m_root_block b;
+	char text[256], home[HC_NAME_MAX + 1];
+
+	if (read_block(m->info, &b)) {
+		refuse(c, &j, HC_E_INVALID,
+		       "the root info is damaged: its magic, version or checksum is wrong. Was it "
+		       "shipped whole, all 4108 bytes, from hcomm_root_info?");
+		return;
+	}
+	if (memcmp(b.node.b, c->self.node_id, sizeof(b.node.b))) {
+		HC_TEXT(text,
+			"the root info comes from node %s, to which this node has no connection",
+			hc_str_copy(b.home, home, sizeof(home)));
+		refuse(c, &j, HC_E_LINK_UNAVAILABLE, text);
+		return;
+	}
+	j.id = b.id;
+	root_key(&j, &b);
+	join_one(c, &j);
+}
+
+/* ---- way 2: rank table ---- */
+
+static uint32_t own_server(const struct hc_roster *t, const struct hc_m_join_table *m)
+{
+	uint32_t i;
+
+	if (!m->server.len)
+		return t->ranks[m->rank].server;
+	for (i = 0; i < t->nservers; i++)
+		if (hc_str_eq(hc_str(t->servers[i].name), m->server))
+			return i;
+	return HC_NONE;
+}
+
+void hc_join_table(struct hc_core *c, struct hc_session *s, uint32_t request,
+		   const struct hc_m_join_table *m, const struct hc_roster *t)
+{
+	struct join j = {.s = s,
+			 .request = request,
+			 .name = m->name,
+			 .nranks = t->nranks,
+			 .rank = m->rank,
+			 .timeout_ms = m->timeout_ms,
+			 .shared = m->shared == 1,
+			 .priority = m->priority,
+			 .weight = m->weight,
+			 .list_a = t->hash[0],
+			 .list_b = t->hash[1],
+			 .what = "rank table"};
+	uint8_t key[8 + HC_NAME_MAX + 16 + sizeof(s->job)] = {0};
+	uint32_t uid = uid_of(c, s), server;
+	char text[256];
+
+	if (m->rank >= t->nranks) {
+		HC_TEXT(text, "rank %u: the table has ranks 0 to %u", m->rank, t->nranks - 1);
+		refuse(c, &j, HC_E_INVALID, text);
+		return;
+	}
+	server = own_server(t, m);
+	if (server == HC_NONE || t->ranks[m->rank].server != server) {
+		HC_TEXT(text,
+			"unknown-server: rank %u stands on server %.128s, not on the one named",
+			m->rank, t->servers[t->ranks[m->rank].server].name);
+		refuse(c, &j, HC_E_INVALID, text);
+		return;
+	}
+	hc_home_learn(c, t);
+	j.device = t->ranks[m->rank].device;
+	j.addr = &t->ranks[m->rank].addr;
+	j.entry = t->ranks[m->rank].hash;
+	memcpy(key, &uid, 4);
+	if (m->name.len)
+		memcpy(key + 8, m->name.p, m->name.len);
+	else
+		memcpy(key + 8 + HC_NAME_MAX, t->hash, 16);
+	memcpy(key + 8 + HC_NAME_MAX + 16, s->job, sizeof(s->job));
+	key_from(&j, key, sizeof(key));
+	join_one(c, &j);
+}
+
+/* ---- way 5: all local devices ---- */
+
+static uint32_t list_all(const struct hc_core *c, uint32_t *devices, uint32_t max)
+{
+	uint32_t i, n = 0;
+
+	for (i = 0; i < c->ndevices && n < max; i++)
+		if (c->devices[i].fact.present)
+			devices[n++] = c->devices[i].fact.index;
+	return n;
+}
+
+#define LOCAL_MAX 1024u
+
+static uint32_t list_wanted(const struct hc_core *c, const struct hc_m_join_local *m,
+			    uint32_t *devices)
+{
+	struct hc_arr a = m->devices;
+	struct hc_m_device d;
+	uint32_t n = 0;
+
+	if (!a.count)
+		return list_all(c, devices, LOCAL_MAX);
+	while (n < LOCAL_MAX && hc_arr_next(&a, &hc_desc_device, HC_PROTO_MAX, &d))
+		devices[n++] = d.index;
+	return n;
+}
+
+static int local_check(struct hc_core *c, struct join *j, const uint32_t *devices, char *text,
+		       size_t bytes)
+{
+	uint32_t i, k;
+	int r;
+
+	if (!j->nranks) {
+		snprintf(text, bytes,
+			 "this node has no device: describe them in [device N] sections "
+			 "or a topology_file");
+		return HC_E_DEVICE_OFFLINE;
+	}
+	for (i = 0; i < j->nranks; i++) {
+		for (k = 0; k < i; k++)
+			if (devices[k] == devices[i]) {
+				snprintf(text, bytes,
+					 "device %u is listed twice, as rank %u and rank %u",
+					 devices[i], k, i);
+				return HC_E_INVALID;
+			}
+		j->rank = i;
+		j->device = devices[i];
+		r = check(c, j, text, bytes);
+		if (r)
+			return r;
+	}
+	return 0;
+}
+
+void hc_join_local(struct hc_core *c, struct hc_session *s, uint32_t request,
+		   const struct hc_m_join_local *m)
+{
+	uint32_t *devices = (uint32_t *)(void *)c->scratch, i;
+	struct join j = {.s = s,
+			 .request = request,
+			 .name = m->name,
+			 .timeout_ms = m->timeout_ms,
+			 .shared = m->shared == 1,
+			 .key_a = hc_rng_u64(c),
+			 .key_b = hc_rng_u64(c),
+			 .what = "list of devices"};
+	struct hc_part *p;
+	char text[512];
+	int r;
+
+	j.nranks = list_wanted(c, m, devices);
+	r = local_check(c, &j, devices, text, sizeof(text));
+	if (r) {
+		refuse(c, &j, r, text);
+		return;
+	}
+	p = part_for(c, &j);
+	for (i = 0; p && i < j.nranks; i++) {
+		j.rank = i;
+		j.device = devices[i];
+		if (sit(c, p, &j)) {
+			/* those who sit already are cancelled with the part's seats */
+			while (p->nseats) {
+				hc_part_depart(c, p, p->seats, HC_W_depart_WITHDRAWN, "");
+				hc_part_drop_seat(c, p, p->seats);
+			}
+			hc_part_close_if_empty(c, p);
+			return;
+		}
+	}
+}
+
+/* ---- way 4: a sub-domain of listed ranks ---- */
+
+static int sub_rank(const struct hc_m_sub *m, uint32_t nranks, uint32_t *rank, char *text,
+		    size_t bytes)
+{
+	struct hc_arr a = m->ranks;
+	struct hc_m_rank r;
+	uint32_t i;
+
+	*rank = HC_NONE;
+	for (i = 0; hc_arr_next(&a, &hc_desc_rank, HC_PROTO_MAX, &r); i++) {
+		if (r.rank >= nranks) {
+			snprintf(text, bytes, "rank %u of the list: the parent has %u ranks",
+				 r.rank, nranks);
+			return HC_E_INVALID;
+		}
+		if (r.rank == m->parent_rank && *rank == HC_NONE)
+			*rank = i;
+		else if (r.rank == m->parent_rank) {
+			snprintf(text, bytes, "rank %u stands twice in the list", r.rank);
+			return HC_E_INVALID;
+		}
+	}
+	if (*rank == HC_NONE) {
+		snprintf(text, bytes, "rank %u, which calls, is not in the list", m->parent_rank);
+		return HC_E_INVALID;
+	}
+	return 0;
+}
+
+uint32_t hc_part_own_seat(struct hc_core *c, const struct hc_session *s, uint64_t id,
+			  uint32_t epoch, uint32_t rank, int *code, char *text, size_t bytes)
+{
+	struct hc_part *p = hc_part_by_id(c, id);
+	uint32_t seat;
+
+	*code = HC_E_GONE;
+	if (!p || p->epoch != epoch) {
+		snprintf(text, bytes, "the parent domain is gone, or in another epoch");
+		return HC_NONE;
+	}
+	if (p->state != HC_W_domain_state_ACTIVE) {
+		*code = p->state == HC_W_domain_state_DAMAGED ? HC_E_DAMAGED : HC_E_GONE;
+		snprintf(text, bytes, "the parent domain is %s", hc_word_domain_state(p->state));
+		return HC_NONE;
+	}
+	seat = hc_part_find_seat(c, p, rank);
+	if (seat == HC_NONE || c->seats[seat].process != s->process) {
+		*code = HC_E_PERMISSION;
+		snprintf(text, bytes, "rank %u of the parent is not a rank of this process", rank);
+		return HC_NONE;
+	}
+	*code = 0;
+	return seat;
+}
+
+void hc_join_sub(struct hc_core *c, struct hc_session *s, uint32_t request,
+		 const struct hc_m_sub *m)
+{
+	struct join j = {.s = s,
+			 .request = request,
+			 .name = m->name,
+			 .nranks = m->ranks.count,
+			 .timeout_ms = m->timeout_ms,
+			 .what = "list of ranks"};
+	uint64_t key[3] = {m->parent, m->epoch, m->sub_id};
+	struct hc_hash_key list = {m->parent, m->sub_id};
+	char text[256];
+	uint32_t seat;
+	int r;
+
+	seat = hc_part_own_seat(c, s, m->parent, m->epoch, m->parent_rank, &r, text, sizeof(text));
+	if (seat != HC_NONE)
+		r = sub_rank(m, hc_part_by_id(c, m->parent)->nranks, &j.rank, text, sizeof(text));
+	if (r) {
+		refuse(c, &j, r, text);
+		return;
+	}
+	j.device = c->seats[seat].device;
+	j.shared = c->seats[seat].flags & SEAT_SHARED;
+	j.list_a = hc_hash(&list, m->ranks.bytes, m->ranks.len);
+	j.list_b = m->ranks.count;
+	key_from(&j, key, sizeof(key));
+	join_one(c, &j);
+}
+
+/* ---- way 3: made for others ---- */
+
+void hc_join_create(struct hc_core *c, struct hc_session *s, uint32_t request,
+		    const struct hc_m_create *m)
+{
+	struct join j = {.s = s, .request = request, .nranks = m->nranks, .rank = 0};
+	uint64_t id = hc_home_draw_id(c);
+	struct hc_part *p;
+	char text[256];
+	int r;
+
+	j.device = HC_NONE;
+	if (!m->nranks || m->nranks > c->lim.ranks_per_domain) {
+		HC_TEXT(text, "%u ranks: wanted 1 to %u", m->nranks, c->lim.ranks_per_domain);
+		refuse(c, &j, HC_E_INVALID, text);
+		return;
+	}
+	if (!c->ndevices) {
+		refuse(c, &j, HC_E_DEVICE_OFFLINE,
+		       "this node has no device: describe them in [device N] sections or a "
+		       "topology_file");
+		return;
+	}
+	j.key_a = hc_rng_u64(c);
+	j.key_b = hc_rng_u64(c);
+	r = hc_home_make(c, id, j.key_a, j.key_b, uid_of(c, s), m->nranks, m->name, true, text,
+			 sizeof(text));
+	if (r) {
+		refuse(c, &j, r, text);
+		return;
+	}
+	p = hc_part_open(c, j.key_a, j.key_b, uid_of(c, s), m->nranks, m->name);
+	if (!p) {
+		hc_home_unmake(c, id);
+		refuse(c, &j, HC_E_LIMIT, "domains_max is reached on this node");
+		return;
+	}
+	hc_part_set_id(c, p, id);
+	hc_emit_done(c, s->id, request, id, "");
+}
+
+static struct hc_part *owned(struct hc_core *c, struct join *j, uint64_t id)
+{
+	struct hc_part *p = hc_part_by_id(c, id);
+	char text[128];
+
+	if (!p) {
+		refuse(c, j, HC_E_NOT_FOUND, "no such domain on this node");
+		return NULL;
+	}
+	if (p->uid != uid_of(c, j->s) && j->s->role != HC_W_role_ADMIN) {
+		HC_TEXT(text, "the domain belongs to uid %u, this is uid %u", p->uid,
+			uid_of(c, j->s));
+		refuse(c, j, HC_E_PERMISSION, text);
+		return NULL;
+	}
+	return p;
+}
+
+void hc_join_add_device(struct hc_core *c, struct hc_session *s, uint32_t request,
+			const struct hc_m_add_device *m)
+{
+	struct join j = {.s = s, .request = request, .rank = m->rank, .device = m->device};
+	struct hc_part *p = owned(c, &j, m->id);
+	struct hc_m_arrive a = {.rank = m->rank, .device = m->device, .weight = 1};
+	uint32_t seat;
+	char text[512];
+	int r;
+
+	if (!p)
+		return;
+	j.nranks = p->nranks;
+	r = HC_E_EXISTS;
+	if (p->state != HC_W_domain_state_FORMING || !p->id)
+		HC_TEXT(text, "the domain is %s: devices are added before it is activated",
+			hc_word_domain_state(p->state));
+	else if (hc_part_find_seat(c, p, m->rank) != HC_NONE)
+		HC_TEXT(text, "rank %u has its device already", m->rank);
+	else if (m->rank >= p->nranks)
+		HC_TEXT(text, "rank %u: the domain has ranks 0 to %u", m->rank, p->nranks - 1);
+	else
+		r = hc_device_check(c, m->device, m->rank, HC_NONE, false, NULL, text,
+				    sizeof(text));
+	seat = r ? HC_NONE : hc_part_add_seat(c, p, m->rank, m->device);
+	if (!r && seat == HC_NONE) {
+		r = HC_E_LIMIT;
+		HC_TEXT(text, "ranks_max is reached on this node");
+	}
+	if (r) {
+		refuse(c, &j, r, text);
+		return;
+	}
+	hc_part_take_device(c, seat, false);
+	a.key_a = p->key_a;
+	a.key_b = p->key_b;
+	a.id = p->id;
+	a.uid = p->uid;
+	a.nranks = p->nranks;
+	a.incarnation = c->self.incarnation;
+	hc_emit_send(c, HC_SELF_NODE, &hc_desc_arrive, &a);
+	hc_emit_done(c, s->id, request, 0, "");
+}
+
+void hc_join_activate(struct hc_core *c, struct hc_session *s, uint32_t request,
+		      const struct hc_m_activate *m)
+{
+	struct join j = {.s = s, .request = request};
+	struct hc_part *p = owned(c, &j, m->id);
+
+	if (p)
+		hc_home_activate(c, p->id, s, request, m->timeout_ms);
+}
+
+/* May this session take the seat? Returns 0, or the outcome with the reason. */
+static int attach_check(struct hc_core *c, const struct hc_part *p, uint32_t seat,
+			const struct hc_session *s, const struct hc_m_attach *m, char *text,
+			size_t bytes)
+{
+	const struct hc_seat *t = seat == HC_NONE ? NULL : &c->seats[seat];
+
+	if (p->state < HC_W_domain_state_ACTIVE || p->state > HC_W_domain_state_DRAINING) {
+		snprintf(text, bytes, "the domain is %s", hc_word_domain_state(p->state));
+		return p->state < HC_W_domain_state_ACTIVE ? HC_E_NOT_READY : HC_E_GONE;
+	}
+	if (m->epoch && m->epoch != p->epoch) {
+		snprintf(text, bytes, "epoch %u: the domain is in epoch %u", m->epoch, p->epoch);
+		return HC_E_GONE;
+	}
+	if (!t) {
+		snprintf(text, bytes, "rank %u has no place on this node", m->rank);
+		return HC_E_NOT_FOUND;
+	}
+	if (t->state == HC_W_member_state_DEAD || t->state == HC_W_member_state_LEFT) {
+		snprintf(text, bytes, "rank %u has %s", m->rank,
+			 t->state == HC_W_member_state_DEAD ? "died" : "left");
+		return HC_E_GONE;
+	}
+	if (t->process != HC_NONE && t->process != s->process) {
+		snprintf(text, bytes, "rank %u is held by process %u", m->rank,
+			 c->processes[t->process].pid);
+		return HC_E_BUSY;
+	}
+	if (t->process == HC_NONE)
+		return hc_device_check(c, t->device, m->rank, s->process, false, NULL, text, bytes);
+	return 0;
+}
+
+void hc_join_attach(struct hc_core *c, struct hc_session *s, uint32_t request,
+		    const struct hc_m_attach *m)
+{
+	struct join j = {.s = s, .request = request};
+	struct hc_part *p =
+		m->id ? hc_part_by_id(c, m->id) : hc_part_by_name(c, uid_of(c, s), m->name);
+	struct hc_seat *t;
+	uint32_t seat, block;
+	char text[512];
+	int r;
+
+	if (!p || p->uid != uid_of(c, s)) {
+		refuse(c, &j, p ? HC_E_PERMISSION : HC_E_NOT_FOUND,
+		       p ? "the domain belongs to another user" : "no such domain of yours here");
+		return;
+	}
+	seat = hc_part_find_seat(c, p, m->rank);
+	r = attach_check(c, p, seat, s, m, text, sizeof(text));
+	block = r ? HC_NONE : hc_session_block(c, s);
+	if (!r && block == HC_NONE) {
+		r = HC_E_LIMIT;
+		HC_TEXT(text, "the op arena of this process is full: it is in too many domains");
+	}
+	if (r) {
+		refuse(c, &j, r, text);
+		return;
+	}
+	t = &c->seats[seat];
+	if (t->process == HC_NONE)
+		hc_home_attached(c, p->id, m->rank, s->process);
+	hc_part_release_seat(c, seat);
+	hc_session_bind(c, seat, s);
+	hc_part_take_device(c, seat, false);
+	t->block = block;
+	t->request = request;
+	t->flags |= SEAT_WAITS;
+	t->state = HC_W_member_state_READY;
+	c->member_changes++;
+	hc_part_answer_joined(c, p, seat);
+}

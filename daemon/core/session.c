@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sessions and processes; see session.h. */
+#include "session.h"
+
+#include "emit.h"
+#include "pages.h"
+#include "part.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define BLOCK_WORDS (HC_ARENA_BLOCKS / 64)
+
+struct hc_session *hc_session_get(struct hc_core *c, uint64_t id)
+{
+	uint32_t slot = (uint32_t)id;
+
+	if (!id || slot >= c->lim.sessions || c->sessions[slot].id != id)
+		return NULL;
+	return &c->sessions[slot];
+}
+
+/* ---- processes ---- */
+
+static uint32_t process_find(struct hc_core *c, uint32_t pid, uint64_t started)
+{
+	uint32_t n;
+
+	for (n = hc_index_find(&c->process_index, pid); n != HC_NONE;
+	     n = hc_index_next(&c->process_index, n))
+		if (c->processes[n].started == started)
+			return n;
+	return HC_NONE;
+}
+
+static uint32_t process_enter(struct hc_core *c, const struct hc_cred *cred)
+{
+	uint32_t n = process_find(c, cred->pid, cred->started);
+
+	if (n == HC_NONE) {
+		n = hc_pool_get(&c->process_pool);
+		if (n == HC_NONE)
+			return n;
+		memset(&c->processes[n], 0, sizeof(c->processes[n]));
+		c->processes[n].pid = cred->pid;
+		c->processes[n].uid = cred->uid;
+		c->processes[n].started = cred->started;
+		hc_index_add(&c->process_index, cred->pid, n);
+	}
+	return n;
+}
+
+static void process_leave(struct hc_core *c, uint32_t n)
+{
+	struct hc_process *p = &c->processes[n];
+
+	if (p->sessions || p->seats.count || p->reaping)
+		return;
+	hc_index_del(&c->process_index, n);
+	hc_pool_put(&c->process_pool, n);
+}
+
+/* ---- hello ---- */
+
+static void hello_answer(struct hc_core *c, struct hc_session *s, uint32_t request, uint32_t uid)
+{
+	struct hc_m_hello_r m = {
+		.proto = s->proto,
+		.fence = s->fence,
+		.start = c->self.start,
+		.session = s->id,
+		.incarnation = c->self.incarnation,
+		.node_name = hc_str(c->self.name),
+		.build = hc_str(c->self.build),
+		.blocks = HC_ARENA_BLOCKS,
+		.uid = uid,
+		.role = s->role,
+		.connect_timeout_ms = (uint32_t)(c->set.connect_timeout_ns / 1000000u),
+	};
+
+	memcpy(m.node.b, c->self.node_id, sizeof(m.node.b));
+	hc_emit_grant(c, s->id, request, &hc_desc_hello_r, &m, HC_GRANT_ARENA, uid, 0);
+}
+
+void hc_session_hello(struct hc_core *c, const struct hc_event *ev)
+{
+	const struct hc_cred *cred = ev->u.request.cred;
+	const struct hc_frame *f = ev->u.request.frame;
+	uint32_t slot = (uint32_t)ev->session, n;
+	struct hc_m_hello m;
+	struct hc_session *s;
+	uint64_t *blocks;
+
+	hc_assert(slot < c->lim.sessions && !c->sessions[slot].id);
+	if (hc_decode(&hc_desc_hello, HC_PROTO_MIN, f->body, f->body_len, &m)) {
+		hc_emit_error(c, ev->session, f->head.id, HC_E_MALFORMED, "hello: malformed");
+		return;
+	}
+	n = process_enter(c, cred);
+	if (n == HC_NONE) {
+		hc_emit_error(c, ev->session, f->head.id, HC_E_LIMIT,
+			      "too many client processes: clients_max is reached");
+		return;
+	}
+	s = &c->sessions[slot];
+	blocks = s->blocks;
+	memset(s, 0, sizeof(*s));
+	s->blocks = blocks;
+	s->id = ev->session;
+	s->process = n;
+	s->proto = m.proto_max < HC_PROTO_MAX ? m.proto_max : HC_PROTO_MAX;
+	s->role = cred->role;
+	s->fence = m.fence && ev->u.request.fence && c->self.fence;
+	s->watching_part = HC_NONE;
+	hc_str_copy(m.build, s->build, sizeof(s->build));
+	hc_str_copy(m.job, s->job, sizeof(s->job));
+	c->processes[n].sessions++;
+	c->nsessions++;
+	c->session_changes++;
+	hello_answer(c, s, f->head.id, cred->uid);
+}
+
+/* A session is on the list of watchers while it watches anything. */
+static void watch(struct hc_core *c, struct hc_session *s, bool all, uint32_t part)
+{
+	bool was = s->subscribed || s->watching_part != HC_NONE;
+	bool is = all || part != HC_NONE;
+
+	s->subscribed = all;
+	s->watching_part = part;
+	if (is && !was)
+		hc_list_push(&c->watchers, &c->session_links, (uint32_t)s->id);
+	if (was && !is)
+		hc_list_del(&c->watchers, &c->session_links, (uint32_t)s->id);
+}
+
+void hc_session_subscribe(struct hc_core *c, struct hc_session *s, uint32_t request,
+			  const struct hc_m_subscribe *m)
+{
+	uint32_t part;
+
+	if (!m->id) {
+		watch(c, s, m->on != 0, s->watching_part);
+		hc_emit_done(c, s->id, request, 0, "");
+		return;
+	}
+	part = hc_index_find(&c->part_by_id, m->id);
+	if (part == HC_NONE) {
+		hc_emit_error(c, s->id, request, HC_E_NOT_FOUND, "no such domain on this node");
+		return;
+	}
+	watch(c, s, s->subscribed, m->on ? part : HC_NONE);
+	hc_emit_done(c, s->id, request, 0, "");
+}
+
+/* ---- the end of a session, the end of a process ---- */
+
+static void reap(struct hc_core *c, uint32_t n)
+{
+	struct hc_process *p = &c->processes[n];
+
+	p->reap_left = p->seats.count;
+	if (p->reaping)
+		return;
+	p->reaping = true;
+	hc_list_push(&c->reaping, &c->process_links, n);
+}
+
+void hc_session_lost(struct hc_core *c, uint64_t id)
+{
+	struct hc_session *s = hc_session_get(c, id);
+	uint32_t n;
+
+	if (!s)
+		return;
+	n = s->process;
+	watch(c, s, false, HC_NONE);
+	s->id = 0;
+	memset(s->blocks, 0, BLOCK_WORDS * sizeof(*s->blocks));
+	c->nsessions--;
+	c->session_changes++;
+	c->processes[n].sessions--;
+	if (s->seats)
+		reap(c, n);
+	process_leave(c, n);
+}
+
+void hc_session_dead(struct hc_core *c, uint32_t pid, uint64_t started)
+{
+	uint32_t n = process_find(c, pid, started);
+
+	if (n == HC_NONE)
+		return;
+	c->processes[n].dead = true;
+	reap(c, n);
+}
+
+static void reap_one(struct hc_core *c, struct hc_process *p)
+{
+	uint32_t seat = hc_list_first(&p->seats);
+
+	if (p->dead) {
+		hc_part_seat_died(c, seat);
+		return;
+	}
+	/* to the end of the list: each seat is looked at once */
+	p->reap_left--;
+	hc_list_del(&p->seats, &c->seat_links, seat);
+	hc_list_push(&p->seats, &c->seat_links, seat);
+	if (c->seats[seat].session && !hc_session_get(c, c->seats[seat].session))
+		hc_part_seat_detached(c, seat);
+}
+
+bool hc_session_reap(struct hc_core *c)
+{
+	uint32_t n = hc_list_first(&c->reaping);
+	struct hc_process *p;
+
+	if (n == HC_NONE)
+		return false;
+	p = &c->processes[n];
+	if (p->seats.count && (p->dead || p->reap_left)) {
+		reap_one(c, p);
+	} else {
+		hc_list_del(&c->reaping, &c->process_links, n);
+		p->reaping = false;
+		process_leave(c, n);
+	}
+	return true;
+}
+
+/* ---- blocks of the arena ---- */
+
+uint32_t hc_session_block(struct hc_core *c, struct hc_session *s)
+{
+	uint32_t i, w;
+
+	(void)c;
+	for (i = 0; i < BLOCK_WORDS; i++) {
+		w = (s->block_hint + i) % BLOCK_WORDS;
+		if (~s->blocks[w]) {
+			uint32_t bit = (uint32_t)__builtin_ctzll(~s->blocks[w]);
+
+			s->blocks[w] |= 1ull << bit;
+			s->block_hint = w;
+			return w * 64 + bit;
+		}
+	}
+	return HC_NONE;
+}
+
+void hc_session_block_free(struct hc_core *c, uint64_t session, uint32_t block)
+{
+	struct hc_session *s = hc_session_get(c, session);
+
+	if (!s || block == HC_NONE)
+		return;
+	s->blocks[block / 64] &= ~(1ull << (block % 64));
+	if (block / 64 < s->block_hint)
+		s->block_hint = block / 64;
+}
+
+/* ---- seats ---- */
+
+void hc_session_bind(struct hc_core *c, uint32_t seat, struct hc_session *s)
+{
+	struct hc_seat *t = &c->seats[seat];
+
+	hc_assert(t->process == HC_NONE);
+	t->process = s->process;
+	t->session = s->id;
+	s->seats++;
+	hc_list_push(&c->processes[s->process].seats, &c->seat_links, seat);
+}
+
+void hc_session_unbind(struct hc_core *c, uint32_t seat)
+{
+	struct hc_seat *t = &c->seats[seat];
+	struct hc_session *s = hc_session_get(c, t->session);
+	uint32_t n = t->process;
+
+	if (n == HC_NONE)
+		return;
+	if (s)
+		s->seats--;
+	hc_session_block_free(c, t->session, t->block);
+	t->block = HC_NONE;
+	t->session = 0;
+	t->process = HC_NONE;
+	hc_list_del(&c->processes[n].seats, &c->seat_links, seat);
+	process_leave(c, n);
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Split: every rank of a domain says a colour and a key; those of one colour form a sub-domain.
+ *
+ * The home of the parent gathers what the ranks say. When all have spoken each is answered with
+ * the number and the member list of its group, and goes on with `sub`, which is the one way in
+ * for sub-domains. The answers go out one in each unit of work: a list may be long.
+ */
+#ifndef HC_SPLIT_H
+#define HC_SPLIT_H
+
+#include "state.h"
+
+/* A client's request; then the two messages between its node and the home. */
+void hc_split(struct hc_core *c, struct hc_session *s, uint32_t request,
+	      const struct hc_m_split *m);
+void hc_split_on_gather(struct hc_core *c, uint32_t node, const struct hc_m_gather *m);
+void hc_split_on_gathered(struct hc_core *c, const struct hc_m_gathered *m);
+
+/* The parent is damaged or over: whoever waits is told. */
+void hc_split_cancel(struct hc_core *c, uint64_t parent, int code, const char *text);
+void hc_split_timeout(struct hc_core *c, uint32_t gather);
+/* Send one answer; false when none is due. */
+bool hc_split_work(struct hc_core *c);
+
+#endif

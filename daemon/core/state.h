@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the core holds. Private to daemon/core.
+ *
+ * A domain is two objects. Its *home* (one in the cluster) decides: who has come, the epoch, the
+ * state, the end. Its *part* (one on each node with members) knows the processes of this node,
+ * publishes the state record and talks to clients. The two exchange the messages 100.. of
+ * proto/messages.tbl.h and nothing else, also when they are on one node: then the message goes
+ * through the core's own ring instead of the network.
+ *
+ * A *process* is (pid, start time); a *session* is one connection of it. A *seat* is a rank of a
+ * part, bound to a process. Death is told of processes, detachment of sessions.
+ *
+ *        session --> process --> seats --> part ==messages==> home --> places (rank -> who)
+ *
+ * Work that touches many ranks is a set of `work` bits on the part (or a process that is being
+ * reaped) with a cursor; core.c runs it in slices. A ring message is taken only when no such
+ * work is left, so what a part tells its ranks is always the state that it holds.
+ */
+#ifndef HC_STATE_H
+#define HC_STATE_H
+
+#include "core.h"
+#include "hash.h"
+#include "table.h"
+#include "timers.h"
+
+#define HC_PART_NAME  128u /* with the NUL */
+#define HC_CAUSE_MAX  384u /* with the NUL; longer causes are cut */
+#define HC_NODE_MAX   1024u
+#define HC_SELF_NODE  0u
+#define HC_RING_BYTES (512u * 1024u)
+#define HC_RING_SPARE (16u * 1024u) /* room that a request may need */
+
+/* A process of this node that has a session or holds a seat. */
+struct hc_process {
+	uint64_t started;
+	uint32_t pid, uid;
+	uint32_t sessions;    /* open ones */
+	struct hc_list seats; /* links: core->seat_links */
+	uint32_t reap_left;   /* seats that are still to be looked at */
+	bool dead, reaping;
+};
+
+struct hc_session {
+	uint64_t id; /* 0 = free slot */
+	uint32_t process;
+	uint16_t proto;
+	uint8_t role;
+	bool fence, subscribed;
+	uint32_t watching_part; /* HC_NONE, or a part of one extra subscription */
+	uint32_t mark;          /* told already in this round of a notification */
+	uint64_t slabs;         /* slabs whose descriptor it has, a bit each */
+	uint32_t block_hint;
+	uint32_t seats;
+	uint64_t requests, events_lost;
+	uint64_t *blocks; /* bitmap of the arena */
+	char build[48], job[48];
+};
+
+struct hc_device {
+	struct hc_device_fact fact;
+	uint32_t holder; /* process, HC_NONE = nobody */
+	uint32_t users;  /* seats on it */
+	bool shared;     /* all of its users said so */
+};
+
+/* A rank on this node. */
+struct hc_seat {
+	uint32_t rank, device;
+	uint32_t part;
+	uint32_t process; /* HC_NONE while nobody is attached */
+	uint64_t session; /* 0 = detached */
+	uint32_t request; /* id of the join that waits */
+	uint32_t block;
+	uint64_t begun; /* of the last sample */
+	uint32_t running;
+	uint32_t since_s; /* when the present operation was first seen running, core seconds */
+	uint8_t op_kind;
+	uint8_t state; /* HC_W_member_state_* */
+	uint8_t flags;
+};
+enum {
+	SEAT_WAITS = 1,   /* a join request waits for its answer */
+	SEAT_SAMPLED = 2, /* read in this round */
+	SEAT_LEAVING = 4, /* a leave request waits for its references */
+	SEAT_SHARED = 8,
+	SEAT_DEVICE = 16, /* it holds its device */
+};
+
+enum hc_work {                  /* of a part, done in this order */
+	       WORK_SCAN = 1,   /* ask for a sample of every seat */
+	       WORK_JOINED = 2, /* answer the joins that wait */
+	       WORK_NOTIFY = 4, /* tell the sessions of the seats, and the subscribers */
+	       WORK_FAIL = 8,   /* refuse the joins that wait */
+	       WORK_CLOSE = 16, /* let the seats go, then the part */
+};
+
+/* This node's side of a domain. Its number is also the slot of its state record. */
+struct hc_part {
+	uint64_t id; /* 0 until the home's first word */
+	uint64_t key_a, key_b;
+	uint32_t uid, home_node;
+	uint32_t epoch, number, nranks;
+	uint32_t seats, nseats; /* first seat, how many */
+	uint32_t reuse;         /* of the slot */
+	uint32_t name;          /* cell of core->names, HC_NONE */
+	uint32_t cause;         /* cell of core->causes, HC_NONE */
+	uint32_t cursor;
+	uint32_t samples; /* seats that are being read */
+	uint64_t begun_max, cut;
+	uint32_t cause_rank, cause_pid, reported_left;
+	uint16_t cause_kind, code; /* code: outcome for the joins that fail */
+	uint16_t event;            /* HC_W_event_code_* of the notification under way */
+	uint8_t order, state, work, step, priority, weight;
+	bool queued, draining, cut_set, cut_wait, reported, drained, published;
+	struct hc_list asks; /* leave requests that wait; links: ask_links */
+	uint64_t stored;     /* PERSIST number that is waited for */
+};
+
+enum hc_part_step { PART_NOTHING, PART_PREPARING, PART_COMMITTING };
+
+/* A rank as its home knows it. */
+struct hc_place {
+	uint64_t started;
+	uint32_t pid, device, uid;
+	uint32_t limit_ms; /* deadline after the home's first arrival; HC_NONE = the home's */
+	uint16_t node;
+	uint8_t state; /* HC_W_member_state_* */
+	uint8_t told;  /* of a death: 0 new, 1 in the row that is being stored, 2 told */
+};
+
+enum hc_home_step { /* what the home waits for */
+		    HOME_NOTHING,
+		    HOME_PREPARING,  /* PREPARED of `pending` nodes */
+		    HOME_COMMITTING, /* the stored row, then COMMIT */
+		    HOME_DAMAGING,   /* the stored row, then STATE */
+		    HOME_CUTTING,    /* CUT_REPORT of `pending` nodes */
+		    HOME_DRAINING,   /* DRAIN_REPORT of `pending` nodes */
+		    HOME_ENDING,     /* the deleted row, then GONE */
+};
+
+struct hc_home {
+	uint64_t id;
+	uint64_t key_a, key_b, list_a, list_b;
+	uint64_t since;    /* of the present state */
+	uint64_t first;    /* first arrival */
+	uint64_t deadline; /* drain, orphan; while forming computed from the places */
+	uint64_t stored;   /* PERSIST number that is waited for */
+	uint64_t cut;
+	uint32_t uid, epoch, number, nranks, arrived, attached;
+	uint32_t places;
+	uint32_t name, cause;
+	uint32_t pending;
+	uint32_t cause_rank, cause_pid;
+	uint32_t gone;   /* places that left or died */
+	uint32_t untold; /* deaths that were not told yet */
+	uint32_t wish_timeout_ms, wish_uid;
+	struct hc_list asks; /* tickets of those who wait for the end or the activation */
+	uint32_t left_rank, left_pid, left,
+		left_age_s; /* of the last drain report with references */
+	uint64_t left_number;
+	uint16_t cause_kind, end_code;
+	uint8_t order, state, step, priority, weight, left_kind;
+	bool staged, lost, leaving;
+	bool wish_end; /* a destroy came while something was being stored */
+};
+
+/*
+ * Somebody who waits for an answer that comes later. A client: session and request, named by its
+ * ticket. At a home: the ticket of a client and its node. At a part: a rank that leaves.
+ */
+struct hc_ask {
+	uint64_t ticket; /* generation << 32 | number */
+	uint64_t session;
+	uint64_t deadline; /* of a leave */
+	uint32_t request;
+	uint32_t rank; /* of a leave */
+	uint32_t node;
+};
+
+/* A split under way at the home of its parent: what each rank has said. */
+#define HC_GATHERS 256u
+struct hc_voice {
+	uint64_t ticket;
+	uint32_t node, sorted;
+	int32_t color, key;
+	bool here;
+};
+struct hc_gather {
+	uint64_t parent; /* 0 = free */
+	uint64_t serial;
+	uint32_t epoch, nranks, count, first, cursor;
+	uint8_t order;
+	bool answering;
+};
+
+/* What the last rank tables of this node said of their ranks: names for those who do not come. */
+#define HC_ROLLS 32u
+struct hc_roll_entry {
+	struct hc_addr addr;
+	uint32_t device;
+	char server[36];
+};
+struct hc_roll {
+	uint64_t hash[2];
+	uint32_t nranks;
+};
+
+/* An ended domain whose reason is kept. */
+struct hc_ended {
+	uint64_t id;
+	uint64_t at;
+	uint32_t uid, epoch, nranks;
+	uint8_t state;
+	char name[HC_PART_NAME];
+	char cause[HC_CAUSE_MAX];
+};
+
+struct hc_core {
+	struct hc_limits lim;
+	struct hc_self self;
+	struct hc_settings set;
+	uint64_t now;
+	struct hc_out *out;
+	struct hc_hash_key rng;
+	uint64_t rng_count;
+
+	struct hc_session *sessions;
+	uint32_t nsessions;
+	struct hc_list watchers; /* sessions that subscribed; links: session_links */
+	struct hc_links session_links;
+
+	struct hc_process *processes;
+	struct hc_pool process_pool;
+	struct hc_index process_index;
+	struct hc_list reaping; /* links: process_links */
+	struct hc_links process_links;
+
+	struct hc_device *devices;
+	uint32_t ndevices;
+
+	struct hc_part *parts;
+	struct hc_pool part_pool;
+	struct hc_index part_by_id, part_by_key, part_by_name;
+	struct hc_seat *seats;
+	struct hc_spans seat_spans;
+	struct hc_links seat_links;
+	struct hc_list work; /* parts with work; links: work_links */
+	struct hc_links work_links;
+
+	struct hc_home *homes;
+	struct hc_pool home_pool;
+	struct hc_index home_by_id, home_by_key, home_by_name;
+	struct hc_place *places;
+	struct hc_spans place_spans;
+	struct hc_list
+		storing; /* homes, and domains_max + parts, that wait for their row, in order */
+	struct hc_links store_links;
+
+	struct hc_ask *asks;
+	struct hc_pool ask_pool;
+	uint32_t ask_generation;
+	struct hc_links ask_links;
+
+	char (*names)[HC_PART_NAME];
+	struct hc_pool name_pool;
+	char (*causes)[HC_CAUSE_MAX];
+	struct hc_pool cause_pool;
+
+	struct hc_gather *gathers;
+	struct hc_voice *voices;
+	struct hc_spans voice_spans;
+	uint64_t gather_serial;
+	uint32_t answering; /* gathers whose answers go out */
+
+	struct hc_roll *rolls;              /* what tables said of their ranks */
+	struct hc_roll_entry *roll_entries; /* HC_ROLLS x ranks_per_domain */
+	uint32_t roll_at;
+
+	struct hc_ended *ended;
+	uint32_t ended_at, ended_count;
+
+	struct hc_timers timers; /* homes first, then parts, then gathers */
+
+	char (*nodes)[HC_NAME_MAX + 1];
+	uint32_t nnodes;
+	uint32_t *node_mark, mark;
+
+	uint8_t *ring; /* messages to this node itself */
+	uint32_t ring_head, ring_used;
+
+	uint8_t *taken;   /* HC_RING_BYTES: the message of the ring that is being handled */
+	uint8_t *scratch; /* HC_OUT_BYTES: an array or row in the making */
+
+	uint64_t persist_seq, persisted; /* last number given, last one stored */
+	uint64_t member_changes, domain_changes, session_changes;
+	uint64_t requests, refused;
+	uint32_t nactive, nforming, ndamaged, nseats;
+};
+
+static inline uint32_t hc_part_timer(const struct hc_core *c, uint32_t part)
+{
+	return c->lim.domains + part;
+}
+static inline struct hc_home *hc_home(struct hc_core *c, uint32_t number)
+{
+	hc_assert(number < c->home_pool.cap);
+	return &c->homes[number];
+}
+static inline struct hc_part *hc_part(struct hc_core *c, uint32_t number)
+{
+	hc_assert(number < c->part_pool.cap);
+	return &c->parts[number];
+}
+static inline uint32_t hc_home_number(const struct hc_core *c, const struct hc_home *h)
+{
+	return (uint32_t)(h - c->homes);
+}
+static inline uint32_t hc_part_number(const struct hc_core *c, const struct hc_part *p)
+{
+	return (uint32_t)(p - c->parts);
+}
+
+#endif

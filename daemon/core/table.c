@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Containers over handed-in memory; see table.h. Zeroed memory is the empty state of them all. */
+#include "table.h"
+
+#include <string.h>
+
+void *hc_mem_take(struct hc_mem *m, size_t count, size_t size)
+{
+	size_t bytes = (count * size + 63) & ~(size_t)63;
+	uint8_t *at = m->base ? m->base + m->used : NULL;
+
+	m->used += bytes;
+	hc_assert(!m->base || m->used <= m->size);
+	return at;
+}
+
+/* ---- pool ---- */
+
+void hc_pool_init(struct hc_pool *p, struct hc_mem *m, uint32_t cap)
+{
+	memset(p, 0, sizeof(*p));
+	p->next = hc_mem_take(m, cap, sizeof(*p->next));
+	p->cap = cap;
+}
+
+uint32_t hc_pool_get(struct hc_pool *p)
+{
+	uint32_t n;
+
+	/* freed numbers before fresh ones: memory stays as small as the most that was in use */
+	if (p->head) {
+		n = p->head - 1;
+		p->head = p->next[n];
+		if (!p->head)
+			p->tail = 0;
+	} else if (p->fresh < p->cap) {
+		n = p->fresh++;
+	} else {
+		return HC_NONE;
+	}
+	p->used++;
+	return n;
+}
+
+void hc_pool_put(struct hc_pool *p, uint32_t number)
+{
+	hc_assert(number < p->fresh);
+	hc_assert(p->used > 0);
+	p->next[number] = 0;
+	if (p->tail)
+		p->next[p->tail - 1] = number + 1;
+	else
+		p->head = number + 1;
+	p->tail = number + 1;
+	p->used--;
+}
+
+/* ---- index ---- */
+
+static uint32_t pow2_at_least(uint32_t n)
+{
+	uint32_t p = 1;
+
+	while (p < n && p < (1u << 31))
+		p <<= 1;
+	return p;
+}
+
+void hc_index_init(struct hc_index *x, struct hc_mem *m, uint32_t cap)
+{
+	uint32_t buckets = pow2_at_least(cap / 2 + 16);
+
+	x->bucket = hc_mem_take(m, buckets, sizeof(*x->bucket));
+	x->link = hc_mem_take(m, cap, sizeof(*x->link));
+	x->mask = buckets - 1;
+}
+
+static uint32_t *bucket_of(const struct hc_index *x, uint64_t key)
+{
+	key *= 0x9e3779b97f4a7c15u; /* keys are random or hashed already; this spreads small ones */
+	return &x->bucket[(uint32_t)(key >> 32) & x->mask];
+}
+
+void hc_index_add(struct hc_index *x, uint64_t key, uint32_t number)
+{
+	struct hc_index_link *l = &x->link[number];
+	uint32_t *b = bucket_of(x, key);
+
+	hc_assert(!l->in);
+	*l = (struct hc_index_link){.key = key, .next = *b, .in = 1};
+	*b = number + 1;
+}
+
+void hc_index_del(struct hc_index *x, uint32_t number)
+{
+	struct hc_index_link *l = &x->link[number];
+	uint32_t *at;
+
+	if (!l->in)
+		return;
+	for (at = bucket_of(x, l->key); *at != number + 1; at = &x->link[*at - 1].next)
+		hc_assert(*at);
+	*at = l->next;
+	*l = (struct hc_index_link){0};
+}
+
+static uint32_t match(const struct hc_index *x, uint32_t at, uint64_t key)
+{
+	while (at && x->link[at - 1].key != key)
+		at = x->link[at - 1].next;
+	return at - 1;
+}
+
+uint32_t hc_index_find(const struct hc_index *x, uint64_t key)
+{
+	return match(x, *bucket_of(x, key), key);
+}
+
+uint32_t hc_index_next(const struct hc_index *x, uint32_t number)
+{
+	return match(x, x->link[number].next, x->link[number].key);
+}
+
+/* ---- spans ---- */
+
+void hc_spans_init(struct hc_spans *s, struct hc_mem *m, uint32_t cap)
+{
+	memset(s, 0, sizeof(*s));
+	s->next = hc_mem_take(m, cap, sizeof(*s->next));
+	s->cap = cap;
+}
+
+static uint32_t pop_span(struct hc_spans *s, unsigned order)
+{
+	uint32_t first = s->free[order] - 1;
+
+	s->free[order] = s->next[first];
+	return first;
+}
+
+uint32_t hc_spans_get(struct hc_spans *s, uint32_t n, uint8_t *order)
+{
+	unsigned want = 0, have;
+	uint32_t first;
+
+	while ((1u << want) < n && want < HC_SPAN_ORDERS - 1)
+		want++;
+	if ((1u << want) < n)
+		return HC_NONE;
+	*order = (uint8_t)want;
+	if (s->free[want])
+		return pop_span(s, want);
+	if (s->cap - s->fresh >= (1u << want)) {
+		first = s->fresh;
+		s->fresh += 1u << want;
+		return first;
+	}
+	for (have = want + 1; have < HC_SPAN_ORDERS && !s->free[have]; have++)
+		;
+	if (have == HC_SPAN_ORDERS)
+		return HC_NONE;
+	first = pop_span(s, have);
+	while (have-- > want)
+		hc_spans_put(s, first + (1u << have), (uint8_t)have);
+	return first;
+}
+
+void hc_spans_put(struct hc_spans *s, uint32_t first, uint8_t order)
+{
+	hc_assert(first < s->cap);
+	s->next[first] = s->free[order];
+	s->free[order] = first + 1;
+}
+
+/* ---- lists ---- */
+
+void hc_links_init(struct hc_links *l, struct hc_mem *m, uint32_t cap)
+{
+	l->at = hc_mem_take(m, cap, sizeof(*l->at));
+}
+
+void hc_list_push(struct hc_list *list, struct hc_links *l, uint32_t number)
+{
+	l->at[number] = (struct hc_link){.prev = list->tail, .next = 0};
+	if (list->tail)
+		l->at[list->tail - 1].next = number + 1;
+	else
+		list->head = number + 1;
+	list->tail = number + 1;
+	list->count++;
+}
+
+void hc_list_del(struct hc_list *list, struct hc_links *l, uint32_t number)
+{
+	struct hc_link *at = &l->at[number];
+
+	hc_assert(list->count > 0);
+	if (at->prev)
+		l->at[at->prev - 1].next = at->next;
+	else
+		list->head = at->next;
+	if (at->next)
+		l->at[at->next - 1].prev = at->prev;
+	else
+		list->tail = at->prev;
+	*at = (struct hc_link){0};
+	list->count--;
+}

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Containers over memory that was handed in: nothing here allocates.
+ *
+ * hc_mem     cuts one region into arrays.
+ * hc_pool    numbered items with a FIFO of free numbers: the number freed longest ago is used
+ *            next, so that an old number stays dead as long as possible.
+ * hc_index   finds an item's number by a 64-bit key; chained, so that it touches little memory.
+ * hc_spans   runs of 2^k neighbouring items; larger free runs are split, never merged again.
+ * hc_list    doubly linked lists of numbers through a link array.
+ *
+ * Numbers are 32-bit; HC_NONE is no item. Memory is touched only as it is used.
+ */
+#ifndef HC_TABLE_H
+#define HC_TABLE_H
+
+#include "core.h"
+
+struct hc_mem {
+	uint8_t *base; /* NULL: only count */
+	size_t used, size;
+};
+/* `count` items of `size` bytes, aligned to 64. NULL while only counting. */
+void *hc_mem_take(struct hc_mem *m, size_t count, size_t size);
+
+struct hc_pool {
+	uint32_t *next; /* of a free number: the next free one + 1 */
+	uint32_t cap, fresh, used, head, tail;
+};
+void hc_pool_init(struct hc_pool *p, struct hc_mem *m, uint32_t cap);
+uint32_t hc_pool_get(struct hc_pool *p); /* HC_NONE when full */
+void hc_pool_put(struct hc_pool *p, uint32_t number);
+
+struct hc_index {
+	uint32_t *bucket; /* number + 1 */
+	struct hc_index_link {
+		uint64_t key;
+		uint32_t next; /* number + 1 */
+		uint32_t in;
+	} * link;
+	uint32_t mask;
+};
+void hc_index_init(struct hc_index *x, struct hc_mem *m, uint32_t cap);
+void hc_index_add(struct hc_index *x, uint64_t key, uint32_t number);
+void hc_index_del(struct hc_index *x, uint32_t number); /* fine when it is not in */
+/* The first number with that key; go on with hc_index_next. HC_NONE at the end. */
+uint32_t hc_index_find(const struct hc_index *x, uint64_t key);
+uint32_t hc_index_next(const struct hc_index *x, uint32_t number);
+
+#define HC_SPAN_ORDERS 24
+struct hc_spans {
+	uint32_t *next; /* of the first item of a free run: next free run + 1 */
+	uint32_t free[HC_SPAN_ORDERS];
+	uint32_t cap, fresh;
+};
+void hc_spans_init(struct hc_spans *s, struct hc_mem *m, uint32_t cap);
+/* A run of at least n items (n >= 1); *order is to be kept for hc_spans_put. */
+uint32_t hc_spans_get(struct hc_spans *s, uint32_t n, uint8_t *order);
+void hc_spans_put(struct hc_spans *s, uint32_t first, uint8_t order);
+
+struct hc_links {
+	struct hc_link {
+		uint32_t prev, next; /* number + 1 */
+	} * at;
+};
+struct hc_list {
+	uint32_t head, tail, count; /* number + 1; all zero is the empty list */
+};
+void hc_links_init(struct hc_links *l, struct hc_mem *m, uint32_t cap);
+void hc_list_push(struct hc_list *list, struct hc_links *l, uint32_t number);
+void hc_list_del(struct hc_list *list, struct hc_links *l, uint32_t number);
+static inline uint32_t hc_list_first(const struct hc_list *list)
+{
+	return list->head - 1; /* 0 - 1 is HC_NONE */
+}
+static inline uint32_t hc_list_next(const struct hc_links *l, uint32_t number)
+{
+	return l->at[number].next - 1;
+}
+
+#endif

@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Status and pages of views; see view.h. */
+#include "view.h"
+
+#include "device.h"
+#include "emit.h"
+#include "home.h"
+#include "part.h"
+#include "session.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* ---- status of a domain ---- */
+
+#define ABSENT_MAX 64u
+
+static void put_absent(struct hc_core *c, struct hc_home *h, struct hc_arr *a)
+{
+	const struct hc_roll_entry *e;
+	char addr[64];
+	uint32_t i;
+
+	for (i = 0; i < h->nranks && a->count < ABSENT_MAX; i++) {
+		struct hc_m_absent r = {.rank = i};
+
+		if (hc_home_place(c, h, i)->state != HC_W_member_state_EXPECTED)
+			continue;
+		e = hc_home_roll(c, h, i);
+		if (e) {
+			hc_addr_text(&e->addr, addr, sizeof(addr));
+			r.server = hc_str(e->server);
+			r.address = hc_str(addr);
+		}
+		hc_assert(!hc_arr_put(a, c->scratch, HC_OUT_BYTES, &hc_desc_absent, HC_PROTO_MAX,
+				      &r));
+	}
+}
+
+static void status_home(struct hc_core *c, struct hc_home *h, uint64_t session, uint32_t request)
+{
+	char name[32], cause[HC_CAUSE_MAX], missing[300];
+	struct hc_m_status_r m = {.id = h->id,
+				  .epoch = h->epoch,
+				  .state = h->state,
+				  .number = h->number,
+				  .nranks = h->nranks,
+				  .arrived = h->arrived};
+
+	m.name = hc_str(hc_home_name(c, h, name, sizeof(name)));
+	m.cause = hc_str(hc_home_cause(c, h));
+	if (h->state == HC_W_domain_state_FORMING) {
+		hc_home_missing(c, h, missing, sizeof(missing));
+		HC_TEXT(cause, "waiting for rank %s", missing);
+		m.cause = hc_str(cause);
+		put_absent(c, h, &m.absent);
+	}
+	hc_emit_reply(c, session, request, &hc_desc_status_r, &m);
+}
+
+static void status_ended(struct hc_core *c, const struct hc_ended *e, uint64_t session,
+			 uint32_t request)
+{
+	struct hc_m_status_r m = {.id = e->id,
+				  .epoch = e->epoch,
+				  .state = e->state,
+				  .nranks = e->nranks,
+				  .name = hc_str(e->name),
+				  .cause = hc_str(e->cause)};
+
+	hc_emit_reply(c, session, request, &hc_desc_status_r, &m);
+}
+
+static struct hc_home *home_named(struct hc_core *c, uint32_t uid, bool any, struct hc_str name)
+{
+	char text[32];
+	uint32_t i;
+
+	for (i = 0; i < c->home_pool.fresh; i++)
+		if (c->homes[i].id && (any || c->homes[i].uid == uid) &&
+		    hc_str_eq(hc_str(hc_home_name(c, &c->homes[i], text, sizeof(text))), name))
+			return &c->homes[i];
+	return NULL;
+}
+
+static const struct hc_ended *ended_named(const struct hc_core *c, struct hc_str name)
+{
+	const struct hc_ended *last = NULL;
+	uint32_t i;
+
+	for (i = 0; i < c->ended_count; i++)
+		if (hc_str_eq(hc_str(c->ended[i].name), name) &&
+		    (!last || c->ended[i].at >= last->at))
+			last = &c->ended[i];
+	return last;
+}
+
+void hc_view_status(struct hc_core *c, struct hc_session *s, uint32_t request,
+		    const struct hc_m_status *m)
+{
+	const uint32_t uid = c->processes[s->process].uid;
+	struct hc_home *h;
+	const struct hc_ended *e;
+	char text[HC_NAME_MAX + 64];
+
+	h = m->id ? hc_home_by_id(c, m->id) : home_named(c, uid, false, m->name);
+	if (!h && !m->id)
+		h = home_named(c, uid, true, m->name);
+	if (h) {
+		status_home(c, h, s->id, request);
+		return;
+	}
+	e = m->id ? hc_home_ended(c, m->id) : ended_named(c, m->name);
+	if (e) {
+		status_ended(c, e, s->id, request);
+		return;
+	}
+	if (m->id)
+		HC_TEXT(text, "no domain %016llx on this node", (unsigned long long)m->id);
+	else
+		HC_TEXT(text, "no domain named %.*s on this node", (int)m->name.len, m->name.p);
+	hc_emit_error(c, s->id, request, HC_E_NOT_FOUND, text);
+}
+
+/* ---- pages ---- */
+
+#define PAGE_BYTES 48000u
+
+struct page {
+	struct hc_core *c;
+	const struct hc_m_query *q;
+	const struct hc_desc *d;
+	size_t used;
+	uint32_t rows;
+	bool full;
+};
+
+/* Add a row; false when the page is full and the row is for the next one. */
+static bool put(struct page *g, const void *row)
+{
+	size_t len;
+
+	if (g->q->limit && g->rows == g->q->limit)
+		g->full = true;
+	if (!g->full &&
+	    hc_encode(g->d, HC_PROTO_MAX, row, g->c->scratch + g->used, PAGE_BYTES - g->used, &len))
+		g->full = true;
+	if (g->full)
+		return false;
+	g->used += len;
+	g->rows++;
+	return true;
+}
+
+static bool wanted(const struct page *g, uint64_t id, const char *name)
+{
+	if (g->q->id && g->q->id != id)
+		return false;
+	return !g->q->name.len || hc_str_eq(hc_str(name), g->q->name);
+}
+
+static bool home_row(struct page *g, struct hc_home *h)
+{
+	struct hc_core *c = g->c;
+	char name[32], cause[HC_CAUSE_MAX], missing[300];
+	struct hc_part *p = hc_part_by_id(c, h->id);
+	struct hc_m_view_domain r = {.id = h->id,
+				     .state = hc_str(hc_word_domain_state(h->state)),
+				     .epoch = h->epoch,
+				     .number = h->number,
+				     .ranks = h->nranks,
+				     .arrived = h->arrived,
+				     .local = p ? p->nseats : 0,
+				     .uid = h->uid,
+				     .priority = h->priority,
+				     .weight = h->weight,
+				     .home = hc_str(c->self.name),
+				     .age_ms = (c->now - h->since) / 1000000u,
+				     .persistent = h->state >= HC_W_domain_state_ACTIVE,
+				     .cause = hc_str(hc_home_cause(c, h))};
+
+	r.name = hc_str(hc_home_name(c, h, name, sizeof(name)));
+	if (h->state == HC_W_domain_state_FORMING) {
+		hc_home_missing(c, h, missing, sizeof(missing));
+		HC_TEXT(cause, "waiting for rank %s", missing);
+		r.cause = hc_str(cause);
+	}
+	return !wanted(g, h->id, hc_str_copy(r.name, cause + 320, 64)) || put(g, &r);
+}
+
+static bool ended_row(struct page *g, const struct hc_ended *e)
+{
+	struct hc_m_view_domain r = {.id = e->id,
+				     .name = hc_str(e->name),
+				     .state = hc_str(hc_word_domain_state(e->state)),
+				     .epoch = e->epoch,
+				     .ranks = e->nranks,
+				     .uid = e->uid,
+				     .home = hc_str(g->c->self.name),
+				     .age_ms = (g->c->now - e->at) / 1000000u,
+				     .cause = hc_str(e->cause)};
+
+	if (g->c->now - e->at >= g->c->set.ended_keep_ns)
+		return true;
+	return !wanted(g, e->id, e->name) || put(g, &r);
+}
+
+/* Cursor: number of the home + 1; the ended ones follow. Returns the next cursor, 0 at the end. */
+static uint64_t domains(struct page *g, uint64_t at)
+{
+	struct hc_core *c = g->c;
+	uint64_t homes = c->home_pool.fresh;
+
+	for (; at < homes; at++)
+		if (c->homes[at].id && !home_row(g, &c->homes[at]))
+			return at + 1;
+	for (; at - homes < c->ended_count; at++)
+		if (!ended_row(g, &c->ended[at - homes]))
+			return at + 1;
+	return 0;
+}
+
+static bool member_row(struct page *g, struct hc_home *h, uint32_t rank)
+{
+	struct hc_core *c = g->c;
+	const struct hc_place *pl = hc_home_place(c, h, rank);
+	const struct hc_roll_entry *e = hc_home_roll(c, h, rank);
+	struct hc_part *p = hc_part_by_id(c, h->id);
+	uint32_t seat = p ? hc_part_find_seat(c, p, rank) : HC_NONE;
+	const struct hc_device *d;
+	char addr[64] = "";
+	struct hc_m_view_member r = {.domain = h->id,
+				     .rank = rank,
+				     .state = hc_str(hc_word_member_state(pl->state)),
+				     .device = pl->device,
+				     .pid = pl->pid,
+				     .uid = h->uid};
+
+	if (pl->state == HC_W_member_state_EXPECTED) {
+		r.node = hc_str(e ? e->server : "");
+		r.device = e ? e->device : HC_NONE;
+	} else {
+		r.node = hc_str(c->nodes[pl->node]);
+		d = pl->node == HC_SELF_NODE ? hc_device_get(c, pl->device) : NULL;
+		if (d)
+			hc_addr_text(&d->fact.addr, addr, sizeof(addr));
+	}
+	if (!addr[0] && e)
+		hc_addr_text(&e->addr, addr, sizeof(addr));
+	r.address = hc_str(addr);
+	if (seat != HC_NONE && pl->node == HC_SELF_NODE) {
+		r.begun = c->seats[seat].begun;
+		r.running = c->seats[seat].running;
+		if (c->seats[seat].state == HC_W_member_state_DETACHED)
+			r.state = hc_str(hc_word_member_state(HC_W_member_state_DETACHED));
+	}
+	return put(g, &r);
+}
+
+/* Cursor: number of the home << 20 | rank, + 1. */
+static uint64_t members(struct page *g, uint64_t at)
+{
+	struct hc_core *c = g->c;
+	uint64_t n = at >> 20, rank = at & 0xfffff;
+	char name[32];
+
+	for (; n < c->home_pool.fresh; n++, rank = 0) {
+		struct hc_home *h = &c->homes[n];
+
+		if (!h->id || !wanted(g, h->id, hc_home_name(c, h, name, sizeof(name))))
+			continue;
+		for (; rank < h->nranks; rank++)
+			if (!member_row(g, h, (uint32_t)rank))
+				return (n << 20 | rank) + 1;
+	}
+	return 0;
+}
+
+static uint64_t clients(struct page *g, uint64_t at)
+{
+	struct hc_core *c = g->c;
+
+	for (; at < c->lim.sessions; at++) {
+		const struct hc_session *s = &c->sessions[at];
+		struct hc_m_view_client r = {.session = s->id};
+
+		if (!s->id)
+			continue;
+		r.pid = c->processes[s->process].pid;
+		r.uid = c->processes[s->process].uid;
+		r.role = hc_str(hc_word_role(s->role));
+		r.build = hc_str(s->build);
+		r.job = hc_str(s->job);
+		r.seats = s->seats;
+		r.requests = s->requests;
+		if (!put(g, &r))
+			return at + 1;
+	}
+	return 0;
+}
+
+static uint64_t devices(struct page *g, uint64_t at)
+{
+	struct hc_core *c = g->c;
+	char addr[64];
+
+	for (; at < c->ndevices; at++) {
+		const struct hc_device *d = &c->devices[at];
+		struct hc_m_view_device r = {.index = d->fact.index,
+					     .kind = hc_str(d->fact.kind),
+					     .model = hc_str(d->fact.model),
+					     .pci = hc_str(d->fact.pci),
+					     .numa = d->fact.numa,
+					     .port = hc_str(d->fact.port),
+					     .health = hc_str(d->fact.health),
+					     .simulated = d->fact.simulated,
+					     .source = hc_str(d->fact.source),
+					     .address_source = hc_str(d->fact.addr_source),
+					     .domains = d->users};
+
+		hc_addr_text(&d->fact.addr, addr, sizeof(addr));
+		r.address = hc_str(addr);
+		if (d->users && d->holder != HC_NONE)
+			r.holder = c->processes[d->holder].pid;
+		if (d->fact.present && !put(g, &r))
+			return at + 1;
+	}
+	return 0;
+}
+
+static uint64_t snapshot_of(const struct hc_core *c, uint32_t view)
+{
+	switch (view) {
+	case HC_VIEW_domain: return 1 + c->domain_changes;
+	case HC_VIEW_member: return 1 + c->domain_changes + c->member_changes;
+	case HC_VIEW_client: return 1 + c->session_changes;
+	}
+	return 1;
+}
+
+void hc_view_query(struct hc_core *c, struct hc_session *s, uint32_t request,
+		   const struct hc_m_query *m)
+{
+	struct page g = {.c = c, .q = m, .d = hc_desc_view(m->view)};
+	struct hc_m_query_r r = {.view = m->view, .snapshot = snapshot_of(c, m->view)};
+	uint64_t from = m->cursor ? m->cursor - 1 : 0;
+
+	if (m->cursor && m->snapshot && m->snapshot != r.snapshot) {
+		hc_emit_error(c, s->id, request, HC_E_STALE, "the list changed while it was read");
+		return;
+	}
+	switch (m->view) {
+	case HC_VIEW_domain: r.cursor = domains(&g, from); break;
+	case HC_VIEW_member: r.cursor = members(&g, from); break;
+	case HC_VIEW_client: r.cursor = clients(&g, from); break;
+	case HC_VIEW_device: r.cursor = devices(&g, from); break;
+	default:
+		hc_emit_error(c, s->id, request, HC_E_NOT_FOUND, "there is no view of that number");
+		return;
+	}
+	r.nrows = g.rows;
+	r.rows = (struct hc_str){(const char *)c->scratch, (uint32_t)g.used};
+	if (m->limit && g.rows == m->limit)
+		r.cursor = 0;
+	hc_emit_reply(c, s->id, request, &hc_desc_query_r, &r);
+}

@@ -8,6 +8,9 @@
 # layering of doc/design.md is enforced.
 
 SHELL   := /bin/bash
+V       ?=
+Q       := $(if $(V),,@)
+say      = $(if $(V),,@echo '  $(1)' $(patsubst $(O)/%,%,$@))
 O       ?= build
 CC      ?= gcc
 ifeq ($(origin CC),default)
@@ -104,7 +107,8 @@ deps-bench:
 define folder
 $(O)/obj/$(2)/%.o: $(2)/%.c
 	@mkdir -p $$(@D)
-	$(CC) $(BASE) $(inc-$(1)) $(3) -c -o $$@ $$<
+	$$(call say,cc)
+	$$(Q)$(CC) $(BASE) $(inc-$(1)) $(3) -c -o $$@ $$<
 endef
 $(eval $(call folder,proto,proto))
 $(eval $(call folder,file,proto/file))
@@ -122,10 +126,12 @@ $(eval $(call folder,tests,tests/bench/floor,-Itests/bench -Itests/bench/floor))
 
 $(O)/pic/proto/%.o: proto/%.c
 	@mkdir -p $(@D)
-	$(CC) $(BASE) -fPIC -fvisibility=hidden $(inc-proto) -c -o $@ $<
+	$(call say,cc)
+	$(Q)$(CC) $(BASE) -fPIC -fvisibility=hidden $(inc-proto) -c -o $@ $<
 $(O)/pic/libclient/%.o: libclient/%.c
 	@mkdir -p $(@D)
-	$(CC) $(BASE) -fPIC -fvisibility=hidden $(inc-libclient) -c -o $@ $<
+	$(call say,cc)
+	$(Q)$(CC) $(BASE) -fPIC -fvisibility=hidden $(inc-libclient) -c -o $@ $<
 
 # ---- archives and programs -----------------------------------------------------------------
 
@@ -137,30 +143,36 @@ $(O)/libhcshell.a: $(call obj,$(filter-out daemon/shell/main.c,$(src-shell)))
 $(O)/libhctest.a:  $(call obj,$(src-tlib))
 $(O)/%.a:
 	@mkdir -p $(@D)
-	rm -f $@ && ar rcs $@ $^
+	$(Q)rm -f $@ && ar rcs $@ $^
 
 $(O)/hcommd: $(call obj,daemon/shell/main.c) $(O)/libhcshell.a $(O)/libhccore.a $(O)/libhcconf.a $(O)/libhcfile.a $(O)/libhcproto.a
-	$(CC) $(BASE) -pthread -o $@ $^ $(LDFLAGS) $(libs-hcommd)
+	$(call say,cc)
+	$(Q)$(CC) $(BASE) -pthread -o $@ $^ $(LDFLAGS) $(libs-hcommd)
 
 $(O)/libhcomm.so.1: $(call pic,$(src-libclient)) $(call pic,$(src-proto)) libclient/libhcomm.map
-	$(CC) $(BASE) -shared -Wl,-soname,libhcomm.so.1 -Wl,--version-script=libclient/libhcomm.map \
+	$(call say,cc)
+	$(Q)$(CC) $(BASE) -shared -Wl,-soname,libhcomm.so.1 -Wl,--version-script=libclient/libhcomm.map \
 		$(if $(SAN),,-Wl,-z,defs) -o $@ $(filter %.o,$^) $(LDFLAGS)
 	@ln -sf libhcomm.so.1 $(O)/libhcomm.so
 
 $(O)/hcommctl: $(call obj,$(src-ctl)) $(O)/libhcconf.a $(O)/libhcfile.a $(O)/libhcproto.a $(O)/libhcomm.so.1
-	$(CC) $(BASE) -o $@ $(filter-out %.so.1,$^) -L$(O) -lhcomm -Wl,-rpath,'$$ORIGIN' $(LDFLAGS) $(libs-ctl)
+	$(call say,cc)
+	$(Q)$(CC) $(BASE) -o $@ $(filter-out %.so.1,$^) -L$(O) -lhcomm -Wl,-rpath,'$$ORIGIN' $(LDFLAGS) $(libs-ctl)
 
 # the generator sees tables of two folders; it links no print.o, which needs what it writes
 $(O)/obj/proto/gen.o: proto/gen.c
 	@mkdir -p $(@D)
-	$(CC) $(BASE) $(inc-proto) -Iconf -c -o $@ $<
+	$(call say,cc)
+	$(Q)$(CC) $(BASE) $(inc-proto) -Iconf -c -o $@ $<
 # as a user's program would be built: the public header and the library alone
 $(O)/examples/%: doc/examples/%.c $(O)/libhcomm.so.1
 	@mkdir -p $(@D)
-	$(CC) $(BASE) -Iinclude -o $@ $< -L$(O) -lhcomm -Wl,-rpath,'$$ORIGIN/..' $(LDFLAGS)
+	$(call say,cc)
+	$(Q)$(CC) $(BASE) -Iinclude -o $@ $< -L$(O) -lhcomm -Wl,-rpath,'$$ORIGIN/..' $(LDFLAGS)
 
 $(O)/gen: $(call obj,proto/gen.c proto/codec.c proto/words.c) $(O)/libhcconf.a
-	$(CC) $(BASE) -o $@ $^ $(call pl,inih)
+	$(call say,cc)
+	$(Q)$(CC) $(BASE) -o $@ $^ $(call pl,inih)
 
 # ---- tests ---------------------------------------------------------------------------------
 
@@ -173,13 +185,15 @@ tests-all   := $(tests-unit) $(tests-api) $(tests-sys) $(tests-cases)
 # unit tests see the insides; the others go through the shared library alone
 $(O)/tests/unit/%: $(O)/obj/tests/unit/%.o $(O)/libhctest.a $(O)/libhcshell.a $(O)/libhccore.a $(O)/libhcconf.a $(O)/libhcfile.a $(O)/libhcproto.a $(O)/libhcclient.a
 	@mkdir -p $(@D)
-	$(CC) $(BASE) -pthread -o $@ $< -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(LDFLAGS) $(libs-check) $(libs-hcommd)
+	$(call say,cc)
+	$(Q)$(CC) $(BASE) -pthread -o $@ $< -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(LDFLAGS) $(libs-check) $(libs-hcommd)
 $(O)/libhcclient.a: $(call pic,$(src-libclient))
 
 define sotest
 $(O)/tests/$(1)/%: $(O)/obj/tests/$(1)/%.o $(O)/libhctest.a $(O)/libhcproto.a $(O)/libhcomm.so.1
 	@mkdir -p $$(@D)
-	$(CC) $(BASE) -pthread -o $$@ $$< $(O)/libhctest.a $(O)/libhcproto.a -L$(O) -lhcomm -Wl,-rpath,'$$$$ORIGIN/../..' $(LDFLAGS) $(libs-check) $(if $(filter sys,$(1)),$$(call pl,jansson))
+	$(call say,cc)
+	$(Q)$(CC) $(BASE) -pthread -o $$@ $$< $(O)/libhctest.a $(O)/libhcproto.a -L$(O) -lhcomm -Wl,-rpath,'$$$$ORIGIN/../..' $(LDFLAGS) $(libs-check) $(if $(filter sys,$(1)),$$(call pl,jansson))
 endef
 $(eval $(call sotest,api))
 $(eval $(call sotest,sys))
@@ -202,7 +216,8 @@ floor-objs  := $(call obj,$(wildcard tests/bench/floor/*.c) $(filter-out $(wildc
 $(O)/libhcbench.a: $(floor-objs)
 $(O)/bench/%: $(O)/obj/tests/bench/%.o $(O)/libhcbench.a $(O)/libhctest.a $(O)/libhcproto.a $(O)/libhcomm.so.1
 	@mkdir -p $(@D)
-	$(CC) $(BASE) -pthread -o $@ $< $(filter %.a,$^) -L$(O) -lhcomm -Wl,-rpath,'$$ORIGIN/..' $(LDFLAGS) $(call pl,sqlite3)
+	$(call say,cc)
+	$(Q)$(CC) $(BASE) -pthread -o $@ $< $(filter %.a,$^) -L$(O) -lhcomm -Wl,-rpath,'$$ORIGIN/..' $(LDFLAGS) $(call pl,sqlite3)
 bench: all $(bench-progs)
 	@O=$(O) tests/bench/run.sh "$(B)" $(bench-progs)
 
@@ -231,7 +246,8 @@ lint: all $(O)/gen
 # an installed hcommctl finds the library by its place relative to itself, also below DESTDIR
 $(O)/install/hcommctl: $(O)/hcommctl FORCE
 	@mkdir -p $(@D)
-	$(CC) $(BASE) -o $@ $(call obj,$(src-ctl)) $(O)/libhcconf.a $(O)/libhcfile.a $(O)/libhcproto.a -L$(O) -lhcomm \
+	$(call say,cc)
+	$(Q)$(CC) $(BASE) -o $@ $(call obj,$(src-ctl)) $(O)/libhcconf.a $(O)/libhcfile.a $(O)/libhcproto.a -L$(O) -lhcomm \
 		-Wl,-rpath,'$$ORIGIN/$(shell realpath -m --relative-to=$(PREFIX)/bin $(LIBDIR))' $(LDFLAGS) $(libs-ctl)
 FORCE:
 

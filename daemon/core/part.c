@@ -288,20 +288,33 @@ static void fail_join(struct hc_core *c, struct hc_part *p, uint32_t seat, int c
 		hc_emit_error(c, s.session, s.request, code, text);
 }
 
-void hc_part_on_verdict(struct hc_core *c, const struct hc_m_verdict *m)
+/* The rank has gone while its arrival was on the way: the home hears it now. */
+static void too_late(struct hc_core *c, uint32_t node, const struct hc_m_verdict *m)
+{
+	struct hc_m_depart d = {.id = m->id,
+				.incarnation = c->self.incarnation,
+				.rank = m->rank,
+				.pid = m->pid,
+				.why = HC_W_depart_WITHDRAWN};
+
+	hc_emit_send(c, node, &hc_desc_depart, &d);
+}
+
+void hc_part_on_verdict(struct hc_core *c, uint32_t node, const struct hc_m_verdict *m)
 {
 	struct hc_part *p = hc_part_by_key(c, m->key_a, m->key_b);
 	char text[HC_TEXT_MAX + 1];
 	struct hc_seat *s;
 	uint32_t seat;
 
-	if (!p)
-		return;
+	seat = p ? hc_part_find_seat(c, p, m->rank) : HC_NONE;
 	if (!m->code) {
-		hc_part_set_id(c, p, m->id);
+		if (p)
+			hc_part_set_id(c, p, m->id);
+		if (seat == HC_NONE && m->pid)
+			too_late(c, node, m);
 		return;
 	}
-	seat = hc_part_find_seat(c, p, m->rank);
 	if (seat == HC_NONE)
 		return;
 	s = &c->seats[seat];

@@ -38,7 +38,7 @@ bool hc_part_work(struct hc_core *c);
 void hc_part_answer_joined(struct hc_core *c, struct hc_part *p, uint32_t seat);
 
 /* Words of the home (part.c). */
-void hc_part_on_verdict(struct hc_core *c, const struct hc_m_verdict *m);
+void hc_part_on_verdict(struct hc_core *c, uint32_t node, const struct hc_m_verdict *m);
 void hc_part_on_prepare(struct hc_core *c, uint32_t node, const struct hc_m_prepare *m);
 void hc_part_on_commit(struct hc_core *c, uint32_t node, const struct hc_m_commit *m);
 void hc_part_on_cancel(struct hc_core *c, const struct hc_m_cancel *m);

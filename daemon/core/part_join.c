@@ -30,7 +30,7 @@ struct join {
 	const struct hc_addr *addr;
 	bool shared;
 	uint8_t priority, weight;
-	const char *what; /* "rank table", ... for messages */
+	uint32_t home; /* node */
 };
 
 static void refuse(struct hc_core *c, const struct join *j, int code, const char *text)
@@ -149,8 +149,11 @@ static struct hc_part *part_for(struct hc_core *c, const struct join *j)
 	struct hc_part *p = hc_part_by_key(c, j->key_a, j->key_b);
 	char text[128];
 
-	if (!p)
+	if (!p) {
 		p = hc_part_open(c, j->key_a, j->key_b, uid_of(c, j->s), j->nranks, j->name);
+		if (p)
+			p->home_node = j->home;
+	}
 	if (!p) {
 		HC_TEXT(text, "domains_max (%u) is reached on this node", c->lim.domains);
 		refuse(c, j, HC_E_LIMIT, text);
@@ -262,8 +265,7 @@ void hc_join_root(struct hc_core *c, struct hc_session *s, uint32_t request,
 			 .timeout_ms = m->timeout_ms,
 			 .shared = m->shared == 1,
 			 .priority = m->priority,
-			 .weight = m->weight,
-			 .what = "root info"};
+			 .weight = m->weight};
 	struct hc_m_root_block b;
 	char text[256], home[HC_NAME_MAX + 1];
 
@@ -273,10 +275,12 @@ void hc_join_root(struct hc_core *c, struct hc_session *s, uint32_t request,
 		       "shipped whole, all 4108 bytes, from hcomm_root_info?");
 		return;
 	}
-	if (memcmp(b.node.b, c->self.node_id, sizeof(b.node.b))) {
+	if (memcmp(b.node.b, c->self.node_id, sizeof(b.node.b)))
+		j.home = hc_core_find_node(c, hc_str_copy(b.home, home, sizeof(home)));
+	if (j.home == HC_NONE) {
 		HC_TEXT(text,
 			"the root info comes from node %s, to which this node has no connection",
-			hc_str_copy(b.home, home, sizeof(home)));
+			home);
 		refuse(c, &j, HC_E_LINK_UNAVAILABLE, text);
 		return;
 	}
@@ -312,8 +316,7 @@ void hc_join_table(struct hc_core *c, struct hc_session *s, uint32_t request,
 			 .priority = m->priority,
 			 .weight = m->weight,
 			 .list_a = t->hash[0],
-			 .list_b = t->hash[1],
-			 .what = "rank table"};
+			 .list_b = t->hash[1]};
 	uint8_t key[8 + HC_NAME_MAX + 16 + sizeof(s->job)] = {0};
 	uint32_t uid = uid_of(c, s), server;
 	char text[256];
@@ -332,6 +335,11 @@ void hc_join_table(struct hc_core *c, struct hc_session *s, uint32_t request,
 		return;
 	}
 	hc_home_learn(c, t);
+	/* the home is the node of rank 0, where that is another one which this node knows */
+	if (t->ranks[0].server != server)
+		j.home = hc_core_find_node(c, t->servers[t->ranks[0].server].name);
+	if (j.home == HC_NONE)
+		j.home = HC_SELF_NODE;
 	j.device = t->ranks[m->rank].device;
 	j.addr = &t->ranks[m->rank].addr;
 	j.entry = t->ranks[m->rank].hash;
@@ -412,8 +420,7 @@ void hc_join_local(struct hc_core *c, struct hc_session *s, uint32_t request,
 			 .timeout_ms = m->timeout_ms,
 			 .shared = m->shared == 1,
 			 .key_a = hc_rng_u64(c),
-			 .key_b = hc_rng_u64(c),
-			 .what = "list of devices"};
+			 .key_b = hc_rng_u64(c)};
 	struct hc_part *p;
 	char text[512];
 	int r;
@@ -503,8 +510,7 @@ void hc_join_sub(struct hc_core *c, struct hc_session *s, uint32_t request,
 			 .request = request,
 			 .name = m->name,
 			 .nranks = m->ranks.count,
-			 .timeout_ms = m->timeout_ms,
-			 .what = "list of ranks"};
+			 .timeout_ms = m->timeout_ms};
 	uint64_t key[3] = {m->parent, m->epoch, m->sub_id};
 	struct hc_hash_key list = {m->parent, m->sub_id};
 	char text[256];

@@ -1,0 +1,570 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The main loop; see loop.h. Timers are timerfds: nanoseconds, and no heap to look at each turn. */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/timerfd.h>
+#include <time.h>
+#include <unistd.h>
+#include "log.h"
+#include "loop.h"
+#include "sd.h"
+
+#define SECOND_NS  1000000000u
+#define SCANS_TURN 4096u /* samples taken in one turn at most */
+
+struct scan {
+	uint64_t session, domain;
+	uint32_t epoch, rank, block;
+};
+
+struct hc_loop {
+	struct event_base *base;
+	struct hc_core *core;
+	struct hc_out *out;
+	struct hc_pages *pages;
+	struct hc_store *store;
+	struct hc_ctl *ctl;
+	void *memory;
+	size_t memory_bytes;
+
+	uint64_t armed; /* deadline that the timer is set to */
+	bool due;       /* the core wants to be called now */
+	bool stopping, in_step, kick;
+	int timer_fd, tick_fd;
+	struct event *timer, *tick, *signals[3];
+	uint64_t watchdog_ns, watchdog_at;
+
+	uint32_t start;
+	bool locked;        /* the fast fence fails: clients use locked instructions */
+	bool fence_pending; /* published, and a fence is owed before the next sample */
+	struct scan *scans; /* a ring */
+	uint32_t scan_first, scan_count, scan_cap;
+
+	void (*on_tick)(void *arg, uint64_t now_ns);
+	void (*on_signal)(void *arg, int signal_number);
+	void *arg;
+};
+
+uint64_t hc_loop_now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * SECOND_NS + (uint64_t)t.tv_nsec;
+}
+
+/* ---- actions ---- */
+
+static int grant_fd(struct hc_loop *l, const struct hc_action *a)
+{
+	const struct hc_arena *arena;
+	int fd = -1, r = 0;
+
+	switch (a->u.reply.grant) {
+	case HC_GRANT_NONE: return -1;
+	case HC_GRANT_ARENA:
+		arena = hc_ctl_arena(l->ctl, a->session);
+		if (arena)
+			fd = fcntl(arena->fd, F_DUPFD_CLOEXEC, 3);
+		r = fd < 0 ? -errno : 0;
+		break;
+	case HC_GRANT_SLAB:
+		r = hc_pages_slab_fd(l->pages, a->u.reply.uid, a->u.reply.slab, &fd);
+		break;
+	}
+	if (r)
+		hc_log(HC_LOG_ERROR, "a descriptor for a client cannot be made: %s",
+		       r < 0 ? strerror(-r) : "no such slab");
+	return r ? -1 : fd;
+}
+
+static void do_reply(struct hc_loop *l, const struct hc_action *a)
+{
+	int fd = grant_fd(l, a);
+
+	if (a->u.reply.grant != HC_GRANT_NONE && fd < 0)
+		hc_ctl_close(l->ctl, a->session); /* the library tries again */
+	else
+		hc_ctl_reply(l->ctl, a->session, a->bytes, a->len, fd);
+}
+
+static void do_publish(struct hc_loop *l, const struct hc_action *a)
+{
+	struct hc_page_record *record;
+	struct hc_pages_state s = {
+		.id = a->u.publish.id,
+		.tag = a->u.publish.tag,
+		.epoch = a->u.publish.epoch,
+		.number = a->u.publish.number,
+		.nranks = a->u.publish.nranks,
+		.state = a->u.publish.state,
+		.cut_set = (uint8_t)a->u.publish.cut_set,
+		.cut = a->u.publish.cut,
+		.cause_kind = a->u.publish.cause_kind,
+		.cause_rank = a->u.publish.cause_rank,
+		.cause_pid = a->u.publish.cause_pid,
+		.cause = {(const char *)a->bytes, a->len},
+	};
+	int r;
+
+	r = hc_pages_record(l->pages, a->u.publish.uid, a->u.publish.slot, &record);
+	if (r) {
+		hc_log(HC_LOG_ERROR, "a state record cannot be written: %s",
+		       r < 0 ? strerror(-r) : "no such slot");
+		return;
+	}
+	if (!s.id) {
+		hc_pages_free(record);
+		return;
+	}
+	s.start = l->start;
+	s.locked = l->locked;
+	hc_pages_publish(record, &s);
+	l->fence_pending = l->fence_pending || a->u.publish.fence;
+}
+
+static bool grow_scans(struct hc_loop *l)
+{
+	uint32_t cap = l->scan_cap ? 2 * l->scan_cap : 512, i;
+	struct scan *fresh = calloc(cap, sizeof(*fresh));
+
+	if (!fresh)
+		return false;
+	for (i = 0; i < l->scan_count; i++)
+		fresh[i] = l->scans[(l->scan_first + i) % l->scan_cap];
+	free(l->scans);
+	l->scans = fresh;
+	l->scan_first = 0;
+	l->scan_cap = cap;
+	return true;
+}
+
+static void do_scan(struct hc_loop *l, const struct hc_action *a)
+{
+	if (l->scan_count == l->scan_cap && !grow_scans(l))
+		hc_panic(__FILE__, __LINE__, "out of memory for samples");
+	l->scans[(l->scan_first + l->scan_count++) % l->scan_cap] =
+		(struct scan){.session = a->session,
+			      .domain = a->u.scan.domain,
+			      .epoch = a->u.scan.epoch,
+			      .rank = a->u.scan.rank,
+			      .block = a->u.scan.block};
+}
+
+static void do_persist(struct hc_loop *l, const struct hc_action *a)
+{
+	hc_store_put(l->store, a->u.persist.what, a->u.persist.seq, a->u.persist.id, a->bytes,
+		     a->len);
+	l->kick = true;
+}
+
+static void do_log(const struct hc_action *a)
+{
+	struct hc_log_about about = {
+		.code = a->u.log.code, .domain = a->u.log.domain, .rank = a->u.log.rank};
+
+	hc_log_event(a->u.log.level, &about, (struct hc_str){(const char *)a->bytes, a->len});
+}
+
+static void perform(struct hc_loop *l, const struct hc_action *a)
+{
+	switch (a->kind) {
+	case HC_ACT_REPLY: do_reply(l, a); return;
+	case HC_ACT_NOTIFY: hc_ctl_notify(l->ctl, a->session, a->bytes, a->len); return;
+	case HC_ACT_SEND_PEER:
+		hc_log(HC_LOG_DEBUG, "a message for node %u is dropped: this version has no peers",
+		       a->u.node);
+		return;
+	case HC_ACT_PERSIST: do_persist(l, a); return;
+	case HC_ACT_PUBLISH: do_publish(l, a); return;
+	case HC_ACT_SCAN: do_scan(l, a); return;
+	case HC_ACT_CLOSE: hc_ctl_close(l->ctl, a->session); return;
+	case HC_ACT_LOG: do_log(a); return;
+	}
+	hc_panic(__FILE__, __LINE__, "an action of an unknown kind");
+}
+
+static void step(struct hc_loop *l, const struct hc_event *ev)
+{
+	uint32_t i;
+
+	hc_assert(!l->in_step);
+	l->in_step = true;
+	hc_out_reset(l->out);
+	hc_core_step(l->core, hc_loop_now(), ev, l->out);
+	for (i = 0; i < l->out->count; i++)
+		perform(l, &l->out->acts[i]);
+	l->in_step = false;
+	if (l->kick) {
+		l->kick = false;
+		hc_store_kick(l->store);
+	}
+}
+
+/* ---- samples ---- */
+
+static bool fence(struct hc_loop *l)
+{
+	int r;
+
+	if (!l->fence_pending)
+		return true;
+	r = hc_pages_fence();
+	if (r < 0) {
+		hc_log(HC_LOG_ERROR, "membarrier failed: %s; no drain is decided until it works",
+		       strerror(-r));
+		return false;
+	}
+	if (r > 0 && !l->locked) {
+		l->locked = true;
+		hc_log(HC_LOG_WARN, "the kernel's fast membarrier failed; references use locked "
+				    "instructions from now on");
+	}
+	l->fence_pending = false;
+	return true;
+}
+
+static void sample(struct hc_loop *l, const struct scan *s)
+{
+	const struct hc_arena *arena = hc_ctl_arena(l->ctl, s->session);
+	struct hc_event ev = {.kind = HC_EV_OPS_SAMPLE, .session = s->session};
+	struct hc_arena_sample got;
+
+	ev.u.ops.domain = s->domain;
+	ev.u.ops.epoch = s->epoch;
+	ev.u.ops.rank = s->rank;
+	memset(&got, 0, sizeof(got));
+	if (arena && !hc_arena_scan(arena, s->block, s->domain, s->epoch & 1, &got)) {
+		ev.u.ops.readable = got.sane;
+		ev.u.ops.begun = got.begun;
+		ev.u.ops.running = got.running;
+		ev.u.ops.kind = got.kind;
+	}
+	step(l, &ev);
+}
+
+/* A fence that failed leaves them queued for the next turn. */
+static void run_scans(struct hc_loop *l)
+{
+	uint32_t budget = SCANS_TURN;
+	struct scan s;
+
+	while (l->scan_count && budget--) {
+		if (!fence(l))
+			return;
+		s = l->scans[l->scan_first];
+		l->scan_first = (l->scan_first + 1) % l->scan_cap;
+		l->scan_count--;
+		sample(l, &s);
+	}
+}
+
+static void feed(struct hc_loop *l, const struct hc_event *ev)
+{
+	step(l, ev);
+	if (l->scan_count)
+		run_scans(l);
+}
+
+/* ---- events ---- */
+
+void hc_loop_row(struct hc_loop *l, struct hc_str row)
+{
+	struct hc_event ev = {.kind = HC_EV_ROW, .u.row = row};
+
+	feed(l, &ev);
+}
+
+void hc_loop_begin(struct hc_loop *l)
+{
+	struct hc_event ev = {.kind = HC_EV_START};
+
+	feed(l, &ev);
+}
+
+void hc_loop_hello(struct hc_loop *l, uint64_t session, const struct hc_frame *frame,
+		   const struct hc_cred *cred)
+{
+	struct hc_event ev = {.kind = HC_EV_REQUEST, .session = session};
+
+	ev.u.request.frame = frame;
+	ev.u.request.cred = cred;
+	ev.u.request.fence = hc_loop_fences(l);
+	feed(l, &ev);
+}
+
+void hc_loop_request(struct hc_loop *l, uint64_t session, const struct hc_frame *frame,
+		     const struct hc_roster *roster)
+{
+	struct hc_event ev = {.kind = HC_EV_REQUEST, .session = session};
+
+	ev.u.request.frame = frame;
+	ev.u.request.roster = roster;
+	feed(l, &ev);
+}
+
+void hc_loop_lost(struct hc_loop *l, uint64_t session)
+{
+	struct hc_event ev = {.kind = HC_EV_SESSION_LOST, .session = session};
+
+	feed(l, &ev);
+}
+
+void hc_loop_dead(struct hc_loop *l, uint32_t pid, uint64_t started)
+{
+	struct hc_event ev = {.kind = HC_EV_PROCESS_DEAD};
+
+	ev.u.process.pid = pid;
+	ev.u.process.started = started;
+	feed(l, &ev);
+}
+
+void hc_loop_device(struct hc_loop *l, const struct hc_device_fact *fact)
+{
+	struct hc_event ev = {.kind = HC_EV_DEVICE_FACT, .u.device = fact};
+
+	feed(l, &ev);
+}
+
+void hc_loop_settings(struct hc_loop *l, const struct hc_settings *settings)
+{
+	struct hc_event ev = {.kind = HC_EV_CONFIG, .u.settings = settings};
+
+	feed(l, &ev);
+}
+
+void hc_loop_persisted(void *arg, uint64_t seq)
+{
+	struct hc_event ev = {.kind = HC_EV_PERSISTED, .u.persisted = seq};
+
+	feed(arg, &ev);
+}
+
+/* ---- timers and signals ---- */
+
+static void set_timer(int fd, uint64_t at_ns, uint64_t every_ns)
+{
+	struct itimerspec t = {
+		.it_value = {(time_t)(at_ns / SECOND_NS), (long)(at_ns % SECOND_NS)},
+		.it_interval = {(time_t)(every_ns / SECOND_NS), (long)(every_ns % SECOND_NS)}};
+
+	hc_assert(!timerfd_settime(fd, TFD_TIMER_ABSTIME, &t, NULL));
+}
+
+static void rearm(struct hc_loop *l)
+{
+	uint64_t deadline = hc_core_deadline(l->core);
+
+	if (deadline == l->armed)
+		return;
+	if (deadline != HC_NEVER && deadline <= hc_loop_now()) {
+		l->due = true;
+		return; /* the timer stays: it will be right, or set again */
+	}
+	l->armed = deadline;
+	set_timer(l->timer_fd, deadline == HC_NEVER ? 0 : deadline, 0);
+}
+
+static void clear_timer(int fd)
+{
+	uint64_t count;
+
+	if (read(fd, &count, sizeof(count)) < 0)
+		hc_assert(errno == EAGAIN || errno == EINTR || errno == ECANCELED);
+}
+
+static void on_timer(evutil_socket_t fd, short what, void *arg)
+{
+	struct hc_loop *l = arg;
+
+	(void)what;
+	clear_timer(fd);
+	l->armed = HC_NEVER; /* it fires once */
+	l->due = true;
+}
+
+static void on_tick(evutil_socket_t fd, short what, void *arg)
+{
+	struct hc_loop *l = arg;
+	uint64_t now = hc_loop_now();
+
+	(void)what;
+	clear_timer(fd);
+	if (l->watchdog_ns && now >= l->watchdog_at) {
+		l->watchdog_at = now + l->watchdog_ns - l->watchdog_ns / 8;
+		hc_sd_watchdog();
+	}
+	hc_ctl_tick(l->ctl, now);
+	hc_log_tick();
+	l->on_tick(l->arg, now);
+}
+
+static void on_signal(evutil_socket_t number, short what, void *arg)
+{
+	struct hc_loop *l = arg;
+
+	(void)what;
+	l->on_signal(l->arg, (int)number);
+}
+
+static int add_fd(struct hc_loop *l, int *fd, struct event **event, event_callback_fn fn)
+{
+	*fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	if (*fd < 0)
+		return -errno;
+	*event = event_new(l->base, *fd, EV_READ | EV_PERSIST, fn, l);
+	return *event && !event_add(*event, NULL) ? 0 : -ENOMEM;
+}
+
+static int add_sources(struct hc_loop *l)
+{
+	static const int numbers[] = {SIGTERM, SIGINT, SIGHUP};
+	uint64_t tick_ns = SECOND_NS;
+	unsigned i;
+	int r;
+
+	r = add_fd(l, &l->timer_fd, &l->timer, on_timer);
+	if (!r)
+		r = add_fd(l, &l->tick_fd, &l->tick, on_tick);
+	for (i = 0; !r && i < 3; i++) {
+		l->signals[i] = evsignal_new(l->base, numbers[i], on_signal, l);
+		if (!l->signals[i] || event_add(l->signals[i], NULL))
+			r = -ENOMEM;
+	}
+	if (r)
+		return r;
+	l->watchdog_ns = hc_sd_watchdog_ns();
+	if (l->watchdog_ns && l->watchdog_ns < tick_ns)
+		tick_ns = l->watchdog_ns > 1000000u ? l->watchdog_ns : 1000000u;
+	set_timer(l->tick_fd, hc_loop_now() + tick_ns, tick_ns);
+	return 0;
+}
+
+/* ---- turns ---- */
+
+static void end_turn(struct hc_loop *l)
+{
+	static const struct hc_event timeout = {.kind = HC_EV_TIMEOUT};
+
+	if (l->due) {
+		l->due = false;
+		feed(l, &timeout);
+	} else if (l->scan_count && !l->fence_pending) {
+		run_scans(l);
+	}
+	hc_ctl_turn(l->ctl);
+	rearm(l);
+}
+
+int hc_loop_run(struct hc_loop *l)
+{
+	int flags;
+
+	if (l->watchdog_ns)
+		hc_sd_watchdog();
+	end_turn(l);
+	while (!l->stopping) {
+		flags = EVLOOP_ONCE;
+		if (l->due || (l->scan_count && !l->fence_pending))
+			flags |= EVLOOP_NONBLOCK;
+		if (event_base_loop(l->base, flags) < 0)
+			return -errno;
+		end_turn(l);
+	}
+	return 0;
+}
+
+void hc_loop_stop(struct hc_loop *l)
+{
+	l->stopping = true;
+}
+
+/* ---- life ---- */
+
+static void *reserve(size_t bytes)
+{
+	void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	return p == MAP_FAILED ? NULL : p;
+}
+
+int hc_loop_new(const struct hc_loop_args *args, struct hc_loop **loop)
+{
+	struct hc_loop *l = calloc(1, sizeof(*l));
+	int r = -ENOMEM;
+
+	if (!l)
+		return r;
+	l->base = args->base;
+	l->pages = args->pages;
+	l->on_tick = args->on_tick;
+	l->on_signal = args->on_signal;
+	l->arg = args->arg;
+	l->start = args->self.start & 0xffffffu; /* what the gate of a record has room for */
+	l->locked = !args->self.fence;
+	l->armed = HC_NEVER;
+	l->timer_fd = l->tick_fd = -1;
+	l->memory_bytes = hc_core_bytes(&args->limits);
+	l->memory = reserve(l->memory_bytes);
+	l->out = reserve(sizeof(*l->out));
+	if (l->memory && l->out)
+		r = add_sources(l);
+	if (r) {
+		hc_loop_free(l);
+		return r;
+	}
+	l->core = hc_core_init(l->memory, l->memory_bytes, &args->limits, &args->self,
+			       &args->settings);
+	*loop = l;
+	return 0;
+}
+
+void hc_loop_free(struct hc_loop *l)
+{
+	unsigned i;
+
+	if (!l)
+		return;
+	if (l->timer)
+		event_free(l->timer);
+	if (l->tick)
+		event_free(l->tick);
+	for (i = 0; i < 3; i++)
+		if (l->signals[i])
+			event_free(l->signals[i]);
+	if (l->timer_fd >= 0)
+		close(l->timer_fd);
+	if (l->tick_fd >= 0)
+		close(l->tick_fd);
+	if (l->memory)
+		munmap(l->memory, l->memory_bytes);
+	if (l->out)
+		munmap(l->out, sizeof(*l->out));
+	free(l->scans);
+	free(l);
+}
+
+void hc_loop_set_store(struct hc_loop *l, struct hc_store *store)
+{
+	l->store = store;
+}
+
+void hc_loop_set_ctl(struct hc_loop *l, struct hc_ctl *ctl)
+{
+	l->ctl = ctl;
+}
+
+void hc_loop_counts(const struct hc_loop *l, struct hc_core_counts *counts)
+{
+	hc_core_counts(l->core, counts);
+}
+
+bool hc_loop_fences(const struct hc_loop *l)
+{
+	return !l->locked;
+}

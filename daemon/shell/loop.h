@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The main loop: events into the core, actions out, one timer.
+ *
+ * A turn of the loop waits for descriptors, lets each feed its events to the core, and at its end
+ * sends what was packed for each client. The core says when it wants to be called again; the one
+ * timer is set only when that has changed, and "at once" becomes a step in every turn, between
+ * the others' events.
+ *
+ * Actions are performed in their order. What an action gives back at once (the sample of an
+ * arena) is queued and fed when the step is over, so a step never runs inside of another.
+ */
+#ifndef HC_LOOP_H
+#define HC_LOOP_H
+
+#include <event2/event.h>
+#include "core.h"
+#include "ctl.h"
+#include "nodepages.h"
+#include "store.h"
+
+struct hc_loop;
+
+struct hc_loop_args {
+	struct event_base *base;
+	struct hc_limits limits;
+	struct hc_self self;
+	struct hc_settings settings;
+	struct hc_pages *pages;
+	void (*on_tick)(void *arg, uint64_t now_ns); /* every second, or more often */
+	void (*on_signal)(void *arg, int signal_number);
+	void *arg;
+};
+
+/* 0 or a negative errno. The store and the client socket are given later, before the start. */
+int hc_loop_new(const struct hc_loop_args *args, struct hc_loop **loop);
+void hc_loop_free(struct hc_loop *loop);
+void hc_loop_set_store(struct hc_loop *loop, struct hc_store *store);
+void hc_loop_set_ctl(struct hc_loop *loop, struct hc_ctl *ctl);
+
+uint64_t hc_loop_now(void);
+/* Runs until hc_loop_stop. 0 or a negative errno. */
+int hc_loop_run(struct hc_loop *loop);
+void hc_loop_stop(struct hc_loop *loop);
+
+/* Events. Never from inside of an action. */
+void hc_loop_row(struct hc_loop *loop, struct hc_str row);
+void hc_loop_begin(struct hc_loop *loop);
+void hc_loop_hello(struct hc_loop *loop, uint64_t session, const struct hc_frame *frame,
+		   const struct hc_cred *cred);
+void hc_loop_request(struct hc_loop *loop, uint64_t session, const struct hc_frame *frame,
+		     const struct hc_roster *roster);
+void hc_loop_lost(struct hc_loop *loop, uint64_t session);
+void hc_loop_dead(struct hc_loop *loop, uint32_t pid, uint64_t started);
+void hc_loop_device(struct hc_loop *loop, const struct hc_device_fact *fact);
+void hc_loop_settings(struct hc_loop *loop, const struct hc_settings *settings);
+void hc_loop_persisted(void *loop, uint64_t seq); /* as hc_store_start calls it */
+
+void hc_loop_counts(const struct hc_loop *loop, struct hc_core_counts *counts);
+/* Does the kernel carry references without locked instructions? */
+bool hc_loop_fences(const struct hc_loop *loop);
+
+#endif

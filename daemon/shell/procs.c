@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Processes of clients; see procs.h. */
+#include <errno.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+#include "procs.h"
+
+#define BUCKETS 1024u
+
+struct hc_procs {
+	struct event_base *base;
+	void (*died)(void *arg, struct hc_proc *p);
+	void *arg;
+	struct hc_proc *by_pid[BUCKETS];
+	struct hc_held_arena *by_session[BUCKETS];
+	struct hc_proc *dead;
+};
+
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+struct hc_procs *hc_procs_new(struct event_base *base, void (*died)(void *arg, struct hc_proc *p),
+			      void *arg)
+{
+	struct hc_procs *all = calloc(1, sizeof(*all));
+
+	if (!all)
+		return NULL;
+	all->base = base;
+	all->died = died;
+	all->arg = arg;
+	return all;
+}
+
+/* ---- arenas ---- */
+
+static struct hc_held_arena **arena_place(struct hc_procs *all, uint64_t session)
+{
+	struct hc_held_arena **at = &all->by_session[(uint32_t)session % BUCKETS];
+
+	while (*at && (*at)->session != session)
+		at = &(*at)->hash_next;
+	return at;
+}
+
+static void arena_free(struct hc_procs *all, struct hc_held_arena *a)
+{
+	struct hc_held_arena **at = arena_place(all, a->session);
+
+	if (*at == a)
+		*at = a->hash_next;
+	hc_arena_drop(&a->arena);
+	free(a);
+}
+
+/* Of sessions that came and went only the newest few matter: a process re-attaches to the last. */
+static void drop_old_arenas(struct hc_proc *p)
+{
+	struct hc_held_arena **at = &p->arenas, *a;
+	unsigned closed = 0;
+
+	while ((a = *at)) { /* newest first */
+		if (a->closed && ++closed > HC_PROC_ARENAS_MAX) {
+			*at = a->proc_next;
+			arena_free(p->all, a);
+		} else {
+			at = &a->proc_next;
+		}
+	}
+}
+
+int hc_procs_arena_make(struct hc_proc *p, uint64_t session, const struct hc_arena **arena)
+{
+	struct hc_held_arena *a = calloc(1, sizeof(*a)), **at;
+	int r;
+
+	if (!a)
+		return -ENOMEM;
+	r = hc_arena_make(&a->arena);
+	if (r) {
+		free(a);
+		return r;
+	}
+	a->session = session;
+	at = arena_place(p->all, session);
+	hc_assert(!*at);
+	*at = a;
+	a->proc_next = p->arenas;
+	p->arenas = a;
+	drop_old_arenas(p);
+	*arena = &a->arena;
+	return 0;
+}
+
+const struct hc_arena *hc_procs_arena(struct hc_procs *all, uint64_t session)
+{
+	struct hc_held_arena *a = *arena_place(all, session);
+
+	return a ? &a->arena : NULL;
+}
+
+void hc_procs_arena_closed(struct hc_procs *all, uint64_t session)
+{
+	struct hc_held_arena *a = *arena_place(all, session);
+
+	if (a)
+		a->closed = true;
+}
+
+/* ---- processes ---- */
+
+static struct hc_proc **proc_place(struct hc_procs *all, uint32_t pid, uint64_t started)
+{
+	struct hc_proc **at = &all->by_pid[(pid ^ (uint32_t)started) % BUCKETS];
+
+	while (*at && ((*at)->pid != pid || (*at)->started != started))
+		at = &(*at)->hash_next;
+	return at;
+}
+
+static void proc_free(struct hc_proc *p)
+{
+	struct hc_held_arena *a;
+
+	while (p->conns)
+		hc_procs_detach(p->conns);
+	while ((a = p->arenas)) {
+		p->arenas = a->proc_next;
+		arena_free(p->all, a);
+	}
+	if (p->event)
+		event_free(p->event);
+	if (p->pidfd >= 0)
+		close(p->pidfd);
+	free(p);
+}
+
+static void on_pidfd(evutil_socket_t fd, short what, void *arg)
+{
+	struct hc_proc *p = arg;
+
+	(void)fd;
+	(void)what;
+	if (p->dead)
+		return;
+	p->dead = true;
+	p->died_ns = now_ns();
+	event_del(p->event);
+	*proc_place(p->all, p->pid, p->started) = p->hash_next;
+	p->dead_next = p->all->dead;
+	p->all->dead = p;
+	p->all->died(p->all->arg, p);
+}
+
+struct hc_proc *hc_procs_add(struct hc_procs *all, uint32_t pid, uint64_t started, int pidfd)
+{
+	struct hc_proc **at = proc_place(all, pid, started), *p = *at;
+
+	if (p) {
+		if (pidfd >= 0)
+			close(pidfd);
+		return p;
+	}
+	p = calloc(1, sizeof(*p));
+	if (p) {
+		p->all = all;
+		p->pid = pid;
+		p->started = started;
+		p->pidfd = pidfd;
+		if (pidfd >= 0)
+			p->event = event_new(all->base, pidfd, EV_READ | EV_PERSIST, on_pidfd, p);
+	}
+	if (!p || (pidfd >= 0 && (!p->event || event_add(p->event, NULL)))) {
+		if (p)
+			proc_free(p);
+		else if (pidfd >= 0)
+			close(pidfd);
+		return NULL;
+	}
+	*at = p;
+	return p;
+}
+
+bool hc_procs_knows(struct hc_procs *all, uint32_t pid, uint64_t started)
+{
+	return *proc_place(all, pid, started) != NULL;
+}
+
+void hc_procs_attach(struct hc_proc *p, struct hc_conn *c)
+{
+	c->proc = p;
+	c->proc_next = p->conns;
+	c->proc_prev = &p->conns;
+	if (p->conns)
+		p->conns->proc_prev = &c->proc_next;
+	p->conns = c;
+}
+
+/* A process that nobody can watch has no end that would free it. */
+static void forget_unwatched(struct hc_proc *p)
+{
+	if (p->conns || p->pidfd >= 0 || p->dead)
+		return;
+	*proc_place(p->all, p->pid, p->started) = p->hash_next;
+	p->dead = true;
+	p->died_ns = now_ns();
+	p->dead_next = p->all->dead;
+	p->all->dead = p;
+}
+
+void hc_procs_detach(struct hc_conn *c)
+{
+	struct hc_proc *p = c->proc;
+
+	if (!p)
+		return;
+	*c->proc_prev = c->proc_next;
+	if (c->proc_next)
+		c->proc_next->proc_prev = c->proc_prev;
+	c->proc = NULL;
+	c->proc_next = NULL;
+	c->proc_prev = NULL;
+	forget_unwatched(p);
+}
+
+void hc_procs_tick(struct hc_procs *all, uint64_t now)
+{
+	struct hc_proc **at = &all->dead, *p;
+
+	while ((p = *at)) {
+		if (p->conns || now < p->died_ns + HC_ARENA_AFTER_NS) {
+			at = &p->dead_next;
+			continue;
+		}
+		*at = p->dead_next;
+		proc_free(p);
+	}
+}
+
+void hc_procs_free(struct hc_procs *all)
+{
+	struct hc_proc *p;
+	unsigned i;
+
+	if (!all)
+		return;
+	while ((p = all->dead)) {
+		all->dead = p->dead_next;
+		proc_free(p);
+	}
+	for (i = 0; i < BUCKETS; i++) {
+		while ((p = all->by_pid[i])) {
+			all->by_pid[i] = p->hash_next;
+			p->dead = true;
+			proc_free(p);
+		}
+	}
+	free(all);
+}

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Where a request goes: to the core, or to the one of the shell who has what it asks for.
+ *
+ * A rank table is read before the core hears of the request. A large one is read by the worker;
+ * the request is parked meanwhile and others of the same session pass it, which the ids of
+ * requests allow. When the session is gone by then, nothing follows.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "ctlimp.h"
+#include "loop.h"
+#include "views.h"
+
+#define VERDICT_BYTES 1400
+
+struct parked {
+	struct hc_job job; /* first */
+	struct hc_ctl *ctl;
+	uint64_t session;
+	int fd;
+	size_t size;
+	char origin[HC_TEXT_MAX + 1];
+	struct hc_table *table;
+	int result;
+	char why[VERDICT_BYTES];
+	struct hc_frame frame; /* its body is below */
+	uint8_t body[];
+};
+
+/* ---- rank tables ---- */
+
+static void pass_on(struct hc_ctl *ctl, uint64_t session, const struct hc_frame *f,
+		    struct hc_table *table)
+{
+	hc_loop_request(ctl->loop, session, f, hc_table_roster(table));
+	hc_table_put(ctl->tables, table);
+}
+
+static void parked_run(struct hc_job *job)
+{
+	struct parked *p = (struct parked *)job;
+
+	p->result = hc_tables_read(p->ctl->tables, p->fd, p->size, hc_str(p->origin), &p->table,
+				   p->why, sizeof(p->why));
+}
+
+static void parked_done(struct hc_job *job)
+{
+	struct parked *p = (struct parked *)job;
+
+	if (!hc_ctl_conn(p->ctl, p->session))
+		hc_table_put(p->ctl->tables, p->table);
+	else if (p->result)
+		hc_ctl_refuse(p->ctl, p->session, p->frame.head.id, p->result, p->why);
+	else
+		pass_on(p->ctl, p->session, &p->frame, p->table);
+	close(p->fd);
+	free(p);
+}
+
+static int park(struct hc_ctl *ctl, struct hc_in *in, size_t size, const char *origin)
+{
+	struct parked *p = calloc(1, sizeof(*p) + in->frame.body_len);
+
+	if (!p)
+		return HC_E_NO_MEMORY;
+	p->job.run = parked_run;
+	p->job.done = parked_done;
+	p->ctl = ctl;
+	p->session = in->conn->session;
+	p->fd = in->fd;
+	p->size = size;
+	p->result = HC_E_GONE; /* should the worker stop before it ran */
+	strcpy(p->why, "the daemon is stopping");
+	strcpy(p->origin, origin);
+	p->frame = in->frame;
+	memcpy(p->body, in->frame.body, in->frame.body_len);
+	p->frame.body = p->body;
+	in->fd = -1;
+	hc_worker_submit(ctl->worker, &p->job);
+	return 0;
+}
+
+static void with_table(struct hc_ctl *ctl, struct hc_in *in, const char *origin)
+{
+	struct hc_table *table = NULL;
+	char why[VERDICT_BYTES];
+	size_t size;
+	int r;
+
+	r = hc_tables_check(in->fd, ctl->table_bytes_max, &size, why, sizeof(why));
+	if (!r && size > HC_TABLE_INLINE_MAX) {
+		r = park(ctl, in, size, origin);
+		if (!r)
+			return;
+		strcpy(why, "the daemon is out of memory");
+	}
+	if (!r)
+		r = hc_tables_read(ctl->tables, in->fd, size, hc_str(origin), &table, why,
+				   sizeof(why));
+	if (r)
+		hc_ctl_error(ctl, in->conn, in->frame.head.id, r, why);
+	else
+		pass_on(ctl, in->conn->session, &in->frame, table);
+	close(in->fd);
+	in->fd = -1;
+}
+
+static void on_join_table(struct hc_ctl *ctl, struct hc_in *in)
+{
+	char origin[HC_TEXT_MAX + 1];
+	struct hc_m_join_table m;
+
+	if (hc_decode(&hc_desc_join_table, in->conn->proto, in->frame.body, in->frame.body_len,
+		      &m)) {
+		hc_ctl_malformed(ctl, in->conn, in->frame.head.id, true, "a malformed join_table");
+		return;
+	}
+	if (in->fd < 0) {
+		hc_ctl_error(
+			ctl, in->conn, in->frame.head.id, HC_E_INVALID,
+			"join_table came without a descriptor; wanted: a sealed memfd with the "
+			"rank table");
+		return;
+	}
+	with_table(ctl, in, hc_str_copy(m.origin, origin, sizeof(origin)));
+}
+
+/* ---- what the shell answers ---- */
+
+static void on_query(struct hc_ctl *ctl, struct hc_in *in)
+{
+	struct hc_conn *c = in->conn;
+	struct hc_m_query m;
+
+	if (hc_decode(&hc_desc_query, c->proto, in->frame.body, in->frame.body_len, &m)) {
+		hc_ctl_malformed(ctl, c, in->frame.head.id, true, "a malformed query");
+		return;
+	}
+	if (hc_views_owns(m.view))
+		hc_views_query(ctl->shell, c->session, in->frame.head.id, c->proto, &m);
+	else
+		hc_loop_request(ctl->loop, c->session, &in->frame, NULL);
+}
+
+static void on_admin(struct hc_ctl *ctl, struct hc_in *in)
+{
+	struct hc_conn *c = in->conn;
+	struct hc_m_admin m;
+
+	if (hc_decode(&hc_desc_admin, c->proto, in->frame.body, in->frame.body_len, &m)) {
+		hc_ctl_malformed(ctl, c, in->frame.head.id, true, "a malformed admin request");
+		return;
+	}
+	if (!hc_views_verb(m.verb))
+		hc_loop_request(ctl->loop, c->session, &in->frame, NULL);
+	else if (c->role != HC_W_role_ADMIN)
+		hc_ctl_error(ctl, c, in->frame.head.id, HC_E_PERMISSION,
+			     "only root and members of admin_group may do that");
+	else
+		hc_views_admin(ctl->shell, c->session, in->frame.head.id, &m);
+}
+
+static void unknown(struct hc_ctl *ctl, struct hc_in *in)
+{
+	hc_ctl_error(ctl, in->conn, in->frame.head.id, HC_E_NOT_SUPPORTED,
+		     "the daemon does not know this request; upgrade the daemon");
+}
+
+void hc_ctl_request(struct hc_ctl *ctl, struct hc_in *in)
+{
+	switch (in->frame.head.type) {
+	case HC_MSG_join_table: on_join_table(ctl, in); return;
+	case HC_MSG_create:
+		if (in->fd >= 0) {
+			with_table(ctl, in, "table");
+			return;
+		}
+		break;
+	case HC_MSG_query: on_query(ctl, in); return;
+	case HC_MSG_admin: on_admin(ctl, in); return;
+	case HC_MSG_ping:
+	case HC_MSG_root_info:
+	case HC_MSG_join_root:
+	case HC_MSG_join_local:
+	case HC_MSG_add_device:
+	case HC_MSG_activate:
+	case HC_MSG_attach:
+	case HC_MSG_sub:
+	case HC_MSG_split:
+	case HC_MSG_leave:
+	case HC_MSG_destroy:
+	case HC_MSG_abort:
+	case HC_MSG_status:
+	case HC_MSG_ops_ended:
+	case HC_MSG_subscribe: break;
+	default: /* any number may come; answers and messages of peers are no requests either */
+		unknown(ctl, in);
+		return;
+	}
+	hc_loop_request(ctl->loop, in->conn->session, &in->frame, NULL);
+}

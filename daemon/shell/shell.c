@@ -1,0 +1,427 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Start and stop of the daemon; see shell.h.
+ *
+ * Order of a start: directories, the lock, the database, who we are, the devices, the core with
+ * what was stored, and the socket last, so that whoever can connect is answered. A stop: the
+ * socket first, what the core still wants stored, the database. Domains stay in it: their
+ * clients go on without us and come back to the next daemon.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+#include "log.h"
+#include "reload.h"
+#include "rows.h"
+#include "sd.h"
+#include "shellimp.h"
+
+#define RANKS_OF_DOMAIN 8u     /* places for each domain, on the average */
+#define ROW_RANKS_MAX   16384u /* the row of a domain has to fit into the buffer of actions */
+#define ENDED_KEPT      16384u
+#define ENDED_KEEP_NS   3600000000000u
+#define SECOND_NS       1000000000ull
+
+static const char no_devices[] =
+	"no device is known here; give [device N] sections in hcommd.conf, or a topology_file";
+
+/* ---- what others ask ---- */
+
+static void origin(const struct hc_conf *c, enum hc_opt_top option, const char *name, char out[128])
+{
+	char text[HC_CONF_ORIGIN_MAX];
+
+	snprintf(out, 128, "%.127s",
+		 hc_conf_origin_text(c, hc_opt_find(HC_CONF_TOP, name), &c->origin[option], text,
+				     sizeof(text)));
+}
+
+void hc_shell_settings(const struct hc_shell *sh, const struct hc_conf *c, struct hc_settings *set)
+{
+	(void)sh;
+	memset(set, 0, sizeof(*set));
+	set->connect_timeout_ns = c->connect_timeout_s * SECOND_NS;
+	set->drain_timeout_ns = c->drain_timeout_s * SECOND_NS;
+	set->orphan_grace_ns = c->orphan_grace_s * SECOND_NS;
+	set->prepare_limit_ns = c->prepare_limit_s * SECOND_NS;
+	set->ended_keep_ns = ENDED_KEEP_NS;
+	origin(c, HC_OPT_connect_timeout_s, "connect_timeout_s", set->connect_timeout_origin);
+	origin(c, HC_OPT_drain_timeout_s, "drain_timeout_s", set->drain_timeout_origin);
+}
+
+static void say(char *out, size_t size, const char *text)
+{
+	size_t n = strlen(out);
+
+	if (n + 3 < size)
+		snprintf(out + n, size - n, "%s%s", n ? "; " : "", text);
+}
+
+void hc_shell_remark(struct hc_shell *sh, char *out, size_t size)
+{
+	struct hc_store_state st;
+	char text[300];
+
+	out[0] = '\0';
+	hc_store_state(sh->store, &st);
+	if (st.lost) {
+		snprintf(text, sizeof(text),
+			 "state is not persistent (%.160s); free space in state_dir", st.why);
+		say(out, size, text);
+	}
+	if (sh->sock.foreign)
+		say(out, size, "the socket's path was taken by something else; remove it");
+	if (sh->reload_failed[0])
+		say(out, size, sh->reload_failed);
+	if (!sh->devices.count)
+		say(out, size, no_devices);
+}
+
+void hc_shell_tell_manager(struct hc_shell *sh, bool ready)
+{
+	char text[256];
+	struct hc_store_state st;
+
+	hc_store_state(sh->store, &st);
+	snprintf(text, sizeof(text), "serving on %s, %u devices%s%s", sh->sock.path,
+		 sh->devices.count, st.lost ? ", state is not persistent" : "",
+		 sh->reload_failed[0] ? ", last reload failed" : "");
+	if (ready)
+		hc_sd_ready(text);
+	else
+		hc_sd_status(text);
+}
+
+/* ---- the loop's calls ---- */
+
+static void watch_storage(struct hc_shell *sh)
+{
+	struct hc_store_state st;
+
+	hc_store_state(sh->store, &st);
+	if (st.lost == sh->storage_lost)
+		return;
+	sh->storage_lost = st.lost;
+	hc_shell_tell_manager(sh, false);
+}
+
+static void on_tick(void *arg, uint64_t now_ns)
+{
+	struct hc_shell *sh = arg;
+
+	(void)now_ns;
+	if (hc_sock_check(&sh->sock) && hc_ctl_listen(sh->ctl, sh->sock.fd))
+		hc_log(HC_LOG_ERROR, "out of memory: no client can connect");
+	watch_storage(sh);
+}
+
+static void on_signal(void *arg, int number)
+{
+	struct hc_shell *sh = arg;
+
+	if (number == SIGHUP) {
+		hc_reload(sh, 0, 0);
+		return;
+	}
+	hc_log(HC_LOG_INFO, "%s: stopping; domains stay", strsignal(number));
+	hc_sd_stopping();
+	hc_loop_stop(sh->loop);
+}
+
+/* ---- start ---- */
+
+static int fail(struct hc_shell *sh, const char *why)
+{
+	hc_log(HC_LOG_ERROR, "%s", why);
+	sh->exit_status = HC_EXIT_FAILED;
+	return 1;
+}
+
+static int fail_errno(struct hc_shell *sh, const char *what, int r)
+{
+	char why[1300];
+
+	snprintf(why, sizeof(why), "%s: %s", what, strerror(-r));
+	return fail(sh, why);
+}
+
+static int open_files(struct hc_shell *sh, struct hc_db **db)
+{
+	char why[HC_WHY_BYTES], path[1100];
+	bool made;
+	int r;
+
+	if (hc_ident_dir(sh->conf.state_dir, 0700, "state_dir", why, sizeof(why)) ||
+	    hc_ident_dir(sh->conf.runtime_dir, 0755, "runtime_dir", why, sizeof(why)) ||
+	    hc_ident_lock(sh->conf.state_dir, &sh->lock_fd, why, sizeof(why)))
+		return fail(sh, why);
+	r = hc_ident_boot(sh->boot_id);
+	if (r)
+		return fail_errno(sh, "/proc/sys/kernel/random/boot_id", r);
+	snprintf(path, sizeof(path), "%s/state.db", sh->conf.state_dir);
+	r = hc_db_open(path, sh->boot_id, db, &sh->begun, why, sizeof(why));
+	if (r)
+		return r < 0 ? fail_errno(sh, path, r) : fail(sh, why);
+	if (sh->begun.problem[0])
+		hc_log(HC_LOG_ERROR, "%s", sh->begun.problem);
+	if (hc_ident_node(sh->conf.state_dir, sh->begun.has_node ? sh->begun.node : NULL,
+			  sh->self.node_id, &made, why, sizeof(why)))
+		return fail(sh, why);
+	if (!sh->begun.has_node || memcmp(sh->begun.node, sh->self.node_id, 16))
+		hc_db_set_node(*db, sh->self.node_id); /* a full disk is told by the next write */
+	return 0;
+}
+
+static void know_self(struct hc_shell *sh)
+{
+	struct hc_self *s = &sh->self;
+
+	snprintf(s->name, sizeof(s->name), "%s", sh->conf.node_name);
+	snprintf(s->build, sizeof(s->build), "%s", HC_VERSION);
+	s->incarnation = sh->begun.incarnation;
+	s->start = sh->begun.start;
+	s->fence = hc_pages_fence_supported();
+	hc_ident_random(s->seed, sizeof(s->seed));
+}
+
+static void set_limits(struct hc_shell *sh)
+{
+	struct hc_limits *l = &sh->limits;
+
+	l->sessions = sh->conf.clients_max;
+	l->domains = sh->conf.domains_max;
+	l->ranks = sh->conf.domains_max * RANKS_OF_DOMAIN;
+	if (l->ranks < sh->conf.ranks_max)
+		l->ranks = sh->conf.ranks_max;
+	l->ranks_per_domain =
+		sh->conf.ranks_max < ROW_RANKS_MAX ? sh->conf.ranks_max : ROW_RANKS_MAX;
+	l->devices = HC_DEVICES_MAX;
+	l->ended = sh->conf.domains_max < ENDED_KEPT ? sh->conf.domains_max : ENDED_KEPT;
+	l->quota_domains = sh->conf.quota_domains;
+}
+
+static int make_loop(struct hc_shell *sh)
+{
+	struct hc_loop_args args = {.limits = sh->limits,
+				    .self = sh->self,
+				    .pages = sh->pages,
+				    .on_tick = on_tick,
+				    .on_signal = on_signal,
+				    .arg = sh};
+	struct event_config *cfg = event_config_new();
+	int r;
+
+	if (!cfg)
+		return fail(sh, "out of memory");
+	event_config_set_flag(cfg, EVENT_BASE_FLAG_NOLOCK | EVENT_BASE_FLAG_NO_CACHE_TIME);
+	sh->base = event_base_new_with_config(cfg);
+	event_config_free(cfg);
+	if (!sh->base)
+		return fail(sh, "the event loop cannot be made");
+	args.base = sh->base;
+	hc_shell_settings(sh, &sh->conf, &args.settings);
+	r = hc_loop_new(&args, &sh->loop);
+	return r ? fail_errno(sh, "the main loop cannot be made", r) : 0;
+}
+
+static int start_threads(struct hc_shell *sh, struct hc_db *db)
+{
+	struct hc_store_limits limits = {sh->conf.journal_days, sh->conf.journal_rows};
+	sigset_t all, old;
+	int r;
+
+	sigfillset(&all); /* signals are the main thread's */
+	pthread_sigmask(SIG_BLOCK, &all, &old);
+	r = hc_store_start(sh->base, db, &sh->begun, &limits, hc_loop_persisted, sh->loop,
+			   &sh->store);
+	if (r)
+		hc_db_close(db);
+	else
+		r = hc_worker_start(sh->base, &sh->worker);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	return r ? fail_errno(sh, "a thread cannot be started", r) : 0;
+}
+
+static int make_ctl(struct hc_shell *sh)
+{
+	struct hc_ctl_args args = {.base = sh->base,
+				   .loop = sh->loop,
+				   .shell = sh,
+				   .worker = sh->worker,
+				   .sessions_max = sh->limits.sessions,
+				   .table_bytes_max = sh->conf.table_bytes_max};
+	char warning[256];
+	int r;
+
+	hc_caller_rules(&sh->rules, sh->conf.socket_group, sh->conf.admin_group, warning,
+			sizeof(warning));
+	if (warning[0])
+		hc_log(HC_LOG_WARN, "%s", warning);
+	sh->rules.allow_foreign_pidns = sh->conf.allow_foreign_pidns;
+	args.rules = sh->rules;
+	r = hc_ctl_new(&args, &sh->ctl);
+	if (r)
+		return fail_errno(sh, "the client socket cannot be made", r);
+	hc_loop_set_store(sh->loop, sh->store);
+	hc_loop_set_ctl(sh->loop, sh->ctl);
+	return 0;
+}
+
+static void begin(struct hc_shell *sh, struct hc_rows *rows)
+{
+	uint32_t i;
+	char text[160];
+
+	hc_rows_feed(rows, sh->loop, sh->ctl);
+	hc_loop_begin(sh->loop);
+	hc_rows_feed_dead(rows, sh->loop);
+	for (i = 0; i < sh->devices.count; i++)
+		hc_loop_device(sh->loop, &sh->devices.facts[i]);
+	if (!sh->devices.count)
+		hc_log(HC_LOG_WARN, "%s", no_devices);
+	else
+		hc_log(HC_LOG_INFO, "%u devices, %u of them simulated", sh->devices.count,
+		       sh->devices.simulated);
+	snprintf(text, sizeof(text), "hcommd %s started, start number %u", HC_VERSION,
+		 sh->self.start);
+	hc_store_note(sh->store, HC_W_event_code_DAEMON_STARTED, text);
+}
+
+static int open_socket(struct hc_shell *sh)
+{
+	int fd = hc_sd_listen_fd();
+	char why[512];
+
+	if (fd >= 0) {
+		hc_sock_adopt(&sh->sock, fd);
+	} else if (hc_sock_open(&sh->sock, sh->conf.socket, (mode_t)sh->conf.socket_mode,
+				sh->rules.has_socket_group ? &sh->rules.socket_group : NULL, why,
+				sizeof(why))) {
+		return fail(sh, why);
+	}
+	if (hc_ctl_listen(sh->ctl, sh->sock.fd))
+		return fail(sh, "out of memory");
+	hc_log(HC_LOG_INFO, "hcommd %s serves %s, start %u", HC_VERSION, sh->sock.path,
+	       sh->self.start);
+	hc_shell_tell_manager(sh, true);
+	return 0;
+}
+
+static int find_devices(struct hc_shell *sh)
+{
+	char why[HC_WHY_BYTES];
+	int r = hc_devices_find(&sh->conf, &sh->devices, why, sizeof(why));
+
+	if (r < 0)
+		return fail_errno(sh, "devices", r);
+	if (r)
+		fail(sh, why);
+	if (r)
+		sh->exit_status = HC_EXIT_REFUSED;
+	return r;
+}
+
+static int open_pages(struct hc_shell *sh)
+{
+	char path[1100];
+	int r;
+
+	snprintf(path, sizeof(path), "%s/pages", sh->conf.runtime_dir);
+	r = hc_pages_open(path, &sh->pages);
+	return r ? fail_errno(sh, path, r < 0 ? r : -EINVAL) : 0;
+}
+
+static void raise_descriptors(void)
+{
+	struct rlimit l;
+
+	if (!getrlimit(RLIMIT_NOFILE, &l)) {
+		l.rlim_cur = l.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &l);
+	}
+}
+
+int hc_shell_start(struct hc_shell *sh)
+{
+	struct hc_rows rows;
+	struct hc_db *db = NULL;
+	int r;
+
+	raise_descriptors();
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN); /* a file limit is an error code, as a full disk is */
+	sh->started_ns = hc_loop_now();
+	sh->generation = 1;
+	r = find_devices(sh);
+	if (!r)
+		r = open_files(sh, &db);
+	if (!r) {
+		know_self(sh);
+		set_limits(sh);
+		r = open_pages(sh);
+	}
+	if (!r)
+		r = hc_rows_read(&rows, db) ? fail(sh, "stored domains cannot be read") : 0;
+	if (!r)
+		r = make_loop(sh);
+	if (r) {
+		hc_db_close(db);
+		return r;
+	}
+	r = start_threads(sh, db);
+	if (!r)
+		r = make_ctl(sh);
+	if (!r) {
+		begin(sh, &rows);
+		r = open_socket(sh);
+	}
+	hc_rows_fini(&rows);
+	return r;
+}
+
+int hc_shell_run(struct hc_shell *sh)
+{
+	int r = hc_loop_run(sh->loop);
+
+	if (r) {
+		hc_sd_stopping();
+		return fail_errno(sh, "the main loop failed", r);
+	}
+	return 0;
+}
+
+/* ---- stop ---- */
+
+void hc_shell_stop(struct hc_shell *sh)
+{
+	bool idle;
+
+	if (sh->ctl)
+		hc_ctl_listen(sh->ctl, -1);
+	if (sh->sock.path[0])
+		hc_sock_close(&sh->sock);
+	idle = hc_worker_stop(sh->worker);
+	if (sh->store && sh->ctl) {
+		hc_store_note(sh->store, HC_W_event_code_DAEMON_STOPPED, "hcommd stopped");
+		hc_store_stop(sh->store);
+		hc_ctl_turn(sh->ctl); /* answers that waited for the store */
+	} else {
+		hc_store_stop(sh->store);
+	}
+	if (!idle)
+		_exit(sh->exit_status); /* a long parse is not worth waiting for */
+	hc_ctl_free(sh->ctl);
+	hc_loop_free(sh->loop);
+	if (sh->base)
+		event_base_free(sh->base);
+	hc_pages_close(sh->pages);
+	hc_devices_fini(&sh->devices);
+	hc_conf_fini(&sh->conf);
+	if (sh->lock_fd >= 0)
+		close(sh->lock_fd);
+}

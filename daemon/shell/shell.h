@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Everything that one hcommd holds: the parts are made in order of need and end in reverse.
+ *
+ * Shared by main.c (start and stop), views.c (answers that the shell gives) and reload.c.
+ */
+#ifndef HC_SHELL_H
+#define HC_SHELL_H
+
+#include "conffile.h"
+#include "devices.h"
+#include "ident.h"
+#include "loop.h"
+#include "sock.h"
+#include "worker.h"
+
+struct hc_shell {
+	struct hc_conf_source source; /* where the configuration comes from, also at a reload */
+	struct hc_conf conf;
+	struct hc_devices devices;
+	struct hc_self self;
+	struct hc_db_start begun;
+	struct hc_limits limits;
+	struct hc_caller_rules rules;
+	char boot_id[HC_BOOT_BYTES];
+
+	int lock_fd;
+	struct event_base *base;
+	struct hc_worker *worker;
+	struct hc_store *store;
+	struct hc_pages *pages;
+	struct hc_loop *loop;
+	struct hc_ctl *ctl;
+	struct hc_sock sock;
+
+	uint64_t started_ns;
+	uint32_t generation; /* of the configuration, for the pages of its view */
+	bool reloading, storage_lost;
+	char reload_failed[1600]; /* when and why; empty: the last reload was well */
+	int exit_status;
+};
+
+/* The core's part of a configuration. */
+void hc_shell_settings(const struct hc_shell *sh, const struct hc_conf *c, struct hc_settings *set);
+/* What is missing or wrong now, in words; empty: nothing. */
+void hc_shell_remark(struct hc_shell *sh, char *out, size_t size);
+void hc_shell_tell_manager(struct hc_shell *sh, bool ready);
+
+#endif

@@ -53,9 +53,9 @@ static bool add_row(struct file_table *t, const struct hc_roster *ro, uint32_t i
 	snprintf(device, sizeof(device), "%u", r->device);
 	if (r->port)
 		snprintf(port, sizeof(port), "%u", r->port);
-	return ctl_table_row(t, (const char *const[]){rank,
-						      hc_clip(&server, ro->servers[r->server].name),
-						      device, hc_addr_text(&r->addr, addr), port});
+	return ctl_table_row(t, (const char *const[]){
+					rank, hc_clip(&server, ro->servers[r->server].name), device,
+					r->addr.family ? hc_addr_text(&r->addr, addr) : "-", port});
 }
 
 static int show_table(const struct ctl *c, const struct hc_roster *ro, const char *file,

@@ -34,45 +34,6 @@ void hc_device_fact(struct hc_core *c, const struct hc_device_fact *fact)
 	d->fact = *fact;
 }
 
-/* ---- addresses as text: the core has no inet_ntop ---- */
-
-static void ipv6_text(const struct hc_addr *a, char *text, size_t bytes)
-{
-	int run = 0, best = -1, best_run = 1, i;
-	size_t at = 0;
-
-	for (i = 0; i < 8; i++) {
-		run = (a->bytes[2 * i] | a->bytes[2 * i + 1]) ? 0 : run + 1;
-		if (run > best_run) {
-			best_run = run;
-			best = i - run + 1;
-		}
-	}
-	text[0] = '\0';
-	for (i = 0; i < 8 && at + 6 < bytes; i++) {
-		if (i == best) {
-			at += (size_t)snprintf(text + at, bytes - at, "::");
-			i += best_run - 1;
-			continue;
-		}
-		at += (size_t)snprintf(text + at, bytes - at, "%s%x",
-				       i && text[at - 1] != ':' ? ":" : "",
-				       (unsigned)(a->bytes[2 * i] << 8 | a->bytes[2 * i + 1]));
-	}
-	if (a->scope)
-		snprintf(text + at, bytes - at, "%%%u", a->scope);
-}
-
-void hc_addr_text(const struct hc_addr *a, char *text, size_t bytes)
-{
-	text[0] = '\0';
-	if (a->family == 4)
-		snprintf(text, bytes, "%u.%u.%u.%u", a->bytes[0], a->bytes[1], a->bytes[2],
-			 a->bytes[3]);
-	else if (a->family == 6)
-		ipv6_text(a, text, bytes);
-}
-
 /* ---- may it be used ---- */
 
 /* "4, 7" or "0 to 7"; "none" */
@@ -118,8 +79,8 @@ static int address_differs(const struct hc_device *d, uint32_t rank, const struc
 	if (addr->family == d->fact.addr.family &&
 	    !memcmp(addr->bytes, d->fact.addr.bytes, sizeof(addr->bytes)))
 		return 0;
-	hc_addr_text(addr, said, sizeof(said));
-	hc_addr_text(&d->fact.addr, known, sizeof(known));
+	hc_addr_text(addr, said);
+	hc_addr_text(&d->fact.addr, known);
 	snprintf(text, bytes, "address-not-here: rank %u: table %s, this device (%u) has %s", rank,
 		 said, d->fact.index, known);
 	return HC_E_INVALID;

@@ -8,6 +8,7 @@
 #ifndef HC_DEVICE_H
 #define HC_DEVICE_H
 
+#include "addr.h"
 #include "state.h"
 
 void hc_device_fact(struct hc_core *c, const struct hc_device_fact *fact);
@@ -23,7 +24,5 @@ int hc_device_check(struct hc_core *c, uint32_t index, uint32_t rank, uint32_t p
 uint32_t hc_device_any(struct hc_core *c, uint32_t process);
 void hc_device_take(struct hc_core *c, uint32_t index, uint32_t process, bool shared);
 void hc_device_release(struct hc_core *c, uint32_t index);
-/* "192.0.2.1" or "2001:db8::1%3"; "" for family 0. */
-void hc_addr_text(const struct hc_addr *a, char *text, size_t bytes);
 
 #endif

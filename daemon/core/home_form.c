@@ -67,7 +67,7 @@ static size_t one_missing(const struct hc_core *c, const struct hc_home *h, uint
 	int n;
 
 	if (e)
-		hc_addr_text(&e->addr, addr, sizeof(addr));
+		hc_addr_text(&e->addr, addr);
 	if (!e)
 		n = snprintf(text, bytes, "%s%u", first ? "" : ", ", rank);
 	else

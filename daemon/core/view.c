@@ -28,7 +28,7 @@ static void put_absent(struct hc_core *c, struct hc_home *h, struct hc_arr *a)
 			continue;
 		e = hc_home_roll(c, h, i);
 		if (e) {
-			hc_addr_text(&e->addr, addr, sizeof(addr));
+			hc_addr_text(&e->addr, addr);
 			r.server = hc_str(e->server);
 			r.address = hc_str(addr);
 		}
@@ -243,10 +243,10 @@ static bool member_row(struct page *g, struct hc_home *h, uint32_t rank)
 		r.node = hc_str(c->nodes[pl->node]);
 		d = pl->node == HC_SELF_NODE ? hc_device_get(c, pl->device) : NULL;
 		if (d)
-			hc_addr_text(&d->fact.addr, addr, sizeof(addr));
+			hc_addr_text(&d->fact.addr, addr);
 	}
 	if (!addr[0] && e)
-		hc_addr_text(&e->addr, addr, sizeof(addr));
+		hc_addr_text(&e->addr, addr);
 	r.address = hc_str(addr);
 	if (seat != HC_NONE && pl->node == HC_SELF_NODE) {
 		r.begun = c->seats[seat].begun;
@@ -318,7 +318,7 @@ static uint64_t devices(struct page *g, uint64_t at)
 					     .address_source = hc_str(d->fact.addr_source),
 					     .domains = d->users};
 
-		hc_addr_text(&d->fact.addr, addr, sizeof(addr));
+		hc_addr_text(&d->fact.addr, addr);
 		r.address = hc_str(addr);
 		if (d->users && d->holder != HC_NONE)
 			r.holder = c->processes[d->holder].pid;

@@ -135,16 +135,3 @@ const char *hc_net_kind_name(enum hc_net_kind kind)
 	}
 	return "?";
 }
-
-const char *hc_addr_text(const struct hc_addr *a, char buf[HC_ADDR_TEXT_MAX])
-{
-	size_t n;
-
-	if (a->family != 4 && a->family != 6)
-		return memcpy(buf, "-", 2);
-	inet_ntop(a->family == 4 ? AF_INET : AF_INET6, a->bytes, buf, HC_ADDR_TEXT_MAX - 16);
-	n = strlen(buf);
-	if (a->scope)
-		snprintf(buf + n, HC_ADDR_TEXT_MAX - n, "%%%u", a->scope);
-	return buf;
-}

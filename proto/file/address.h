@@ -12,6 +12,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include "addr.h"
 #include "roster.h"
 
 enum hc_net_kind { HC_NET_NONE = 0, HC_NET_IP4 = 4, HC_NET_IP6 = 6, HC_NET_EID = 16 };
@@ -29,9 +30,5 @@ const char *hc_eid_parse(const char *text, struct hc_netaddr *out);
 /* Order by value: kind, bytes, scope. */
 int hc_netaddr_cmp(const struct hc_netaddr *x, const struct hc_netaddr *y);
 const char *hc_net_kind_name(enum hc_net_kind kind);
-
-#define HC_ADDR_TEXT_MAX 64
-/* "-" for no address. Returns buf. */
-const char *hc_addr_text(const struct hc_addr *a, char buf[HC_ADDR_TEXT_MAX]);
 
 #endif

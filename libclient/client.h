@@ -26,7 +26,7 @@
 
 #include "hcomm/hcomm.h"
 #include "ops.h"
-#include "session.h"
+#include "pending.h"
 
 #define HC_EXPORT __attribute__((visibility("default")))
 
@@ -185,7 +185,7 @@ struct hcomm_session {
 
 /* FORKED in a child, INVALID for NULL, else 0; takes no lock. */
 int hc_session_check(const struct hcomm_session *s);
-void hc_log(struct hcomm_session *s, enum hc_say level, const char *format, ...)
+void hc_note(struct hcomm_session *s, enum hc_say level, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
 /* Copy a struct to a caller whose size, its first member, may be smaller or larger than ours. */

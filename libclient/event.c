@@ -273,7 +273,7 @@ void hc_event_watch(struct hcomm_session *s)
 {
 	/* the old socket left the set when it was closed */
 	if (s->poll_fd >= 0 && add(s->poll_fd, s->fd))
-		hc_log(s, HC_SAY_ERROR, "epoll_ctl: %s", strerror(errno));
+		hc_note(s, HC_SAY_ERROR, "epoll_ctl: %s", strerror(errno));
 }
 
 static int make_set(struct hcomm_session *s)

@@ -412,7 +412,7 @@ static void finish_again(struct hcomm_session *s, struct hc_call *c)
 
 	if (d && c->outcome != HC_E_PEER_CLOSED &&
 	    (hc_call_outcome(s, c) || hc_join_take(s, d, c))) {
-		hc_log(s, HC_SAY_WARN, "domain %016llx was not taken back: %s",
+		hc_note(s, HC_SAY_WARN, "domain %016llx was not taken back: %s",
 		       (unsigned long long)d->id, hcomm_last_error());
 		hc_ops_detach(&d->ops);
 		d->phase = HC_PHASE_FAILED;

@@ -24,7 +24,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-void hc_log(struct hcomm_session *s, enum hc_say level, const char *format, ...)
+void hc_note(struct hcomm_session *s, enum hc_say level, const char *format, ...)
 {
 	static const char *const words[] = {"error", "warn", "info", "debug"};
 	char line[1024];

@@ -123,7 +123,7 @@ static void lose(struct hcomm_session *s, const char *why)
 
 	if (s->fd < 0)
 		return;
-	hc_log(s, HC_SAY_WARN, "connection to hcommd at %s lost: %s", s->socket, why);
+	hc_note(s, HC_SAY_WARN, "connection to hcommd at %s lost: %s", s->socket, why);
 	close(s->fd);
 	s->fd = -1;
 	hc_sess_lost(&s->sess, &sink);
@@ -203,7 +203,7 @@ int hc_wait_connect(struct hcomm_session *s, uint64_t deadline)
 		r = adopt(s, &g);
 	if (!r) {
 		hc_event_watch(s);
-		hc_log(s, HC_SAY_INFO, "connected to hcommd %s at %s, session %llu", s->build,
+		hc_note(s, HC_SAY_INFO, "connected to hcommd %s at %s, session %llu", s->build,
 		       s->socket, (unsigned long long)s->number);
 		if (s->domains)
 			hc_join_again(s);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Requests and their answers; see session.h.
+ * Requests and their answers; see pending.h.
  *
  * Ids are handed out in turn and skip 0, which marks events. An id still waiting is never given
  * again: the table is asked first, though a wrap takes four billion requests.
@@ -10,7 +10,7 @@
  * sink (a late "joined" has to be taken back), and only a packet that cannot be taken apart ends
  * the connection.
  */
-#include "session.h"
+#include "pending.h"
 
 #include <stdlib.h>
 #include <string.h>

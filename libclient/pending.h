@@ -9,8 +9,8 @@
  * An answer is copied into its call, since the packet's buffer is used again: into `small` when
  * it fits, so that the usual request allocates nothing, else onto the heap.
  */
-#ifndef HC_SESSION_H
-#define HC_SESSION_H
+#ifndef HC_PENDING_H
+#define HC_PENDING_H
 
 #include "frame.h"
 

@@ -5,6 +5,9 @@
  * A domain is named by its id (16 hexadecimal digits) or its name. A name is unique only for its
  * owner, so where two users have the same one the command asks for the id instead of guessing.
  *
+ * BEGUN and RUNNING are those of the last sample, which a drain takes; they are not among the
+ * columns that are shown unasked, since a stale 0 would say that nothing runs.
+ *
  * `show` prints the domain, its ranks, and a line for each rank that has not come, which is what
  * one looks for while a job hangs at its start. `create` is in create.c.
  */
@@ -19,7 +22,7 @@
 #define LIST_COLUMNS "ID,NAME,STATE,EPOCH,RANKS,ARRIVED,LOCAL,UID,HOME,CAUSE"
 #define SHOW_COLUMNS                                                                               \
 	"STATE,CAUSE,ID,NAME,EPOCH,RANKS,ARRIVED,LOCAL,UID,HOME,CLASS,WEIGHT,PERSISTENT"
-#define MEMBER_COLUMNS "RANK,STATE,NODE,DEVICE,ADDRESS,PID,UID,BEGUN,RUNNING,SEEN-MS"
+#define MEMBER_COLUMNS "RANK,STATE,NODE,DEVICE,ADDRESS,PID,UID,SEEN-MS"
 #define MISSING_SHOWN  8
 
 bool ctl_is_id(const char *word, uint64_t *id)

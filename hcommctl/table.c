@@ -228,21 +228,36 @@ static struct libscols_table *new_table(void)
 	return t;
 }
 
+/* The library prints nothing for a table without rows; its headings still say what was asked. */
+static int print_headings(const struct ctl_rows *r)
+{
+	for (unsigned i = 0; i < r->nfields; i++)
+		printf("%s%s", i ? " " : "", r->fields[i]->heading);
+	putchar('\n');
+	return CTL_OK;
+}
+
+/* For a script, which gets no headings, cells are not moved to the right either. */
+static int add_column(struct libscols_table *t, const struct ctl *c, const struct hc_print_field *f)
+{
+	int flags = f->type == HC_T_text ? SCOLS_FL_WRAP : 0;
+
+	if (is_number(f) && !c->no_headings)
+		flags = SCOLS_FL_RIGHT;
+	return scols_table_new_column(t, c->no_headings ? "" : f->heading, 0, flags) ? 0 : -ENOMEM;
+}
+
 static int print_table(const struct ctl *c, const struct ctl_rows *r)
 {
-	struct libscols_table *t = new_table();
-	int bad = t ? 0 : -ENOMEM;
+	struct libscols_table *t;
+	int bad;
 
-	if (!bad)
-		scols_table_enable_noheadings(t, c->no_headings);
-	for (unsigned i = 0; !bad && i < r->nfields; i++) {
-		const struct hc_print_field *f = r->fields[i];
-		int flags = is_number(f)           ? SCOLS_FL_RIGHT
-			    : f->type == HC_T_text ? SCOLS_FL_WRAP
-						   : 0;
-
-		bad = scols_table_new_column(t, f->heading, 0, flags) ? 0 : -ENOMEM;
-	}
+	if (!r->count)
+		return c->no_headings ? CTL_OK : print_headings(r);
+	t = new_table();
+	bad = t ? scols_table_enable_noheadings(t, c->no_headings) : -ENOMEM;
+	for (unsigned i = 0; !bad && i < r->nfields; i++)
+		bad = add_column(t, c, r->fields[i]);
 	for (size_t k = 0; !bad && k < r->count; k++) {
 		struct libscols_line *line = scols_table_new_line(t, NULL);
 
@@ -250,10 +265,12 @@ static int print_table(const struct ctl *c, const struct ctl_rows *r)
 		for (unsigned i = 0; !bad && i < r->nfields; i++)
 			bad = set_cell(line, i, r->fields[i], ctl_rows_at(r, k));
 	}
-	if (!bad && (r->count || !c->no_headings))
+	if (!bad)
 		bad = scols_print_table(t);
 	scols_unref_table(t);
-	return bad ? ctl_usage("table: %s", strerror(-bad)), CTL_DEGRADED : CTL_OK;
+	if (bad)
+		ctl_say("table: %s", strerror(-bad));
+	return bad ? CTL_DEGRADED : CTL_OK;
 }
 
 int ctl_rows_list(const struct ctl *c, const struct ctl_rows *r)

@@ -67,7 +67,7 @@ static void listen_for(struct hcomm_session *session, long ms)
 }
 
 /* Operations until the domain refuses them or we are told to stop. Returns the refusal, or 0. */
-static int operate(struct hcomm_session *session, hcomm_domain domain, long hold_ms,
+static int operate(struct hcomm_session *session, hcomm_domain domain, uint32_t rank, long hold_ms,
 		   unsigned long *count)
 {
 	struct hcomm_op op;
@@ -81,7 +81,8 @@ static int operate(struct hcomm_session *session, hcomm_domain domain, long hold
 		r = hcomm_op_end(&op);
 		if (r)
 			return r;
-		++*count;
+		if (!(*count)++)
+			printf("rank %u has run its first operation\n", rank);
 	}
 	return 0;
 }
@@ -122,7 +123,7 @@ int main(int argc, char **argv)
 	printf("rank %u of %u is in domain %016llx, epoch %u\n", rank, status.nranks,
 	       (unsigned long long)status.id, status.epoch);
 
-	r = operate(session, domain, hold_ms, &count);
+	r = operate(session, domain, rank, hold_ms, &count);
 	if (r)
 		printf("rank %u ran %lu operations, then: %s: %s\n", rank, count,
 		       hcomm_error_name(r), hcomm_last_error());

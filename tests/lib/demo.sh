@@ -27,6 +27,7 @@ unset HCOMM_JOB_ID HCOMM_DISABLE HCOMM_TIMEOUT_SEC
 mkdir "$dir/run" "$dir/state" "$dir/sys" "$dir/tmp" "$dir/out"
 declare -A started=() # pid -> what it is
 daemon_pid=
+stopping="the daemon does not stop"
 
 cleanup() {
 	local pid
@@ -57,6 +58,8 @@ wait_for() {
 	end=$((${EPOCHREALTIME/[.,]/} + limit * patience * 1000000))
 	until "$@" >/dev/null 2>&1; do
 		[ "${EPOCHREALTIME/[.,]/}" -lt "$end" ] || die "$what, after $limit s of waiting"
+		[ -n "${started[$daemon_pid]-}" ] && is_gone "$daemon_pid" && [ "$what" != "$stopping" ] &&
+			die "$what: the daemon has ended by itself"
 		sleep 0.02
 	done
 }
@@ -68,7 +71,9 @@ is_gone() {
 
 # end_of PID: its exit status, once it has ended
 end_of() {
-	wait_for 20 "${started[$1]} (pid $1) does not end" is_gone "$1"
+	local what="${started[$1]} (pid $1) does not end"
+	[ "$1" = "$daemon_pid" ] && what=$stopping
+	wait_for 20 "$what" is_gone "$1"
 	wait "$1"
 	ended=$?
 	unset "started[$1]"
@@ -118,7 +123,7 @@ done
 	printf 'node_name = demo\nruntime_dir = %s/run\nstate_dir = %s/state\n' "$dir" "$dir"
 	printf 'socket = %s\nsocket_group = %s\n' "$HCOMM_SOCKET" "$(id -gn)"
 	printf 'key_file = %s/no.key\nmetrics_socket =\nlog_target = stderr\n' "$dir"
-	printf 'sysfs_root = %s/sys\n' "$dir"
+	printf 'sysfs_root = %s/sys\norphan_grace_s = 1\n' "$dir"
 	for i in 0 1 2 3 4 5 6 7; do
 		printf '[device %d]\nkind = npu\nsimulated = yes\n' "$i"
 	done
@@ -140,10 +145,8 @@ id=$(cells ID domain list)
 [ "$(cells STATE domain list)" = ACTIVE ] || die "the domain is not ACTIVE"
 say "eight processes joined by an HCCL rank table: domain $id is ACTIVE"
 
-all_began() {
-	[ "$(cells BEGUN domain show "$id" | awk '$1 > 0' | wc -l)" = 8 ]
-}
-wait_for 10 "not every rank took references" all_began
+first="has run its first operation"
+wait_for 10 "not every rank took references" all_say "$first" "${outs[@]}"
 say "every rank takes and returns references of operations:"
 "$ctl" status | sed 's/^/    /'
 "$ctl" domain show "$id" | sed 's/^/    /'
@@ -152,7 +155,7 @@ say "every rank takes and returns references of operations:"
 
 victim=${pids[5]}
 kill -KILL "$victim"
-wait "$victim" 2>/dev/null
+{ wait "$victim"; } 2>/dev/null # without the shell's own words about it
 unset "started[$victim]"
 survivors=()
 for i in 0 1 2 3 4 6 7; do
@@ -176,7 +179,7 @@ no_domain() {
 	! cells STATE domain list | grep -qvE 'DESTROYED|FAILED'
 }
 wait_for 10 "the domain is still there after its last rank left" no_domain
-say "the seven left in order; the last one out ended the domain"
+say "the seven left in order, and the domain without a living rank ended"
 
 # ---- a domain destroyed while operations run ------------------------------------------------
 
@@ -184,10 +187,8 @@ write_table second
 start_ranks second "$dir/second.json" 700
 wait_for 15 "the second domain does not form" all_say "is in domain" "${outs[@]}"
 id=$(cells ID,STATE domain list | awk '$2 == "ACTIVE" { print $1 }')
-all_run() {
-	[ "$(cells RUNNING domain show "$id" | awk '$1 > 0' | wc -l)" = 8 ]
-}
-wait_for 10 "the ranks of the second domain run no operation" all_run
+# whoever has run its first operation is in the second one, which takes 700 ms too
+wait_for 10 "the ranks of the second domain run no operation" all_say "$first" "${outs[@]}"
 "$ctl" domain destroy "$id" >"$dir/out/destroy" 2>&1 &
 destroy=$!
 started[$destroy]="hcommctl domain destroy"

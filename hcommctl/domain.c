@@ -150,6 +150,8 @@ static int show_once(struct ctl *c, struct ctl_rows *domain, struct ctl_rows *me
 		return show_json(domain, members);
 	if (!c->columns) {
 		ctl_rows_list(c, domain);
+		if (!ctl_rows_count(members))
+			return CTL_OK; /* over: only the reason is left */
 		putchar('\n');
 	}
 	status = ctl_rows_print(c, members);

@@ -505,13 +505,14 @@ int main(int argc, char **argv)
 	struct line l = {0};
 	int r;
 
-	signal(SIGPIPE, SIG_IGN); /* a pager that closed is seen as a failed write */
+	signal(SIGPIPE, SIG_IGN); /* a pager that closed is no death, and no news */
 	r = take_globals(&c, &l, argc ? argc - 1 : 0, argv + 1);
 	if (!r)
 		r = run(&c, &l);
 	ctl_close(&c);
-	if (fflush(stdout) && !r) {
-		ctl_say("standard output: %s", strerror(errno));
+	if ((fflush(stdout) || ferror(stdout)) && !r) {
+		if (errno != EPIPE)
+			ctl_say("standard output: %s", strerror(errno));
 		r = CTL_DEGRADED;
 	}
 	return r;

@@ -348,12 +348,15 @@ int hc_db_open(const char *path, const char *boot_id, struct hc_db **out, struct
 	       char *why, size_t size)
 {
 	struct hc_db *db = calloc(1, sizeof(*db));
+	mode_t mask;
 	int r;
 
 	memset(start, 0, sizeof(*start));
 	if (!db)
 		return -ENOMEM;
+	mask = umask(0077); /* rows name users and processes */
 	r = open_checked(db, path, start, why, size);
+	umask(mask);
 	if (!r) {
 		r = count_start(db, boot_id, start);
 		if (r < 0 && r != -ENOMEM) {

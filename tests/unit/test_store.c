@@ -104,7 +104,8 @@ static void put(uint64_t seq, uint64_t id, const char *row)
 	hc_store_put(store, HC_PUT_DOMAIN, seq, id, row, (uint32_t)strlen(row));
 }
 
-/* The rows of the table `domain`, as "id=row id=row ". */
+/* The rows of the table `domain`, as "id=row id=row "; long ones are cut. */
+#define SHOWN(bytes) ((bytes) < 24 ? (bytes) : 24)
 static char *rows(void)
 {
 	static char text[4096];
@@ -118,7 +119,7 @@ static char *rows(void)
 		SQLITE_OK);
 	while (sqlite3_step(s) == SQLITE_ROW)
 		snprintf(text + strlen(text), sizeof(text) - strlen(text), "%lld=%.*s ",
-			 sqlite3_column_int64(s, 0), sqlite3_column_bytes(s, 1),
+			 sqlite3_column_int64(s, 0), SHOWN(sqlite3_column_bytes(s, 1)),
 			 (const char *)sqlite3_column_blob(s, 1));
 	sqlite3_finalize(s);
 	sqlite3_close(h);

@@ -266,13 +266,20 @@ void hc_ctl_malformed(struct hc_ctl *ctl, struct hc_conn *c, uint32_t id, bool h
 	set_dirty(ctl, c);
 }
 
+/* The id of a header whose length is wrong. */
+static uint32_t id_of_head(const uint8_t *head)
+{
+	return (uint32_t)head[8] << 24 | (uint32_t)head[9] << 16 | (uint32_t)head[10] << 8 |
+	       head[11];
+}
+
 /* All frames of a packet are looked at before the first is obeyed. */
 static bool check_frames(struct hc_ctl *ctl, struct hc_conn *c, const struct hc_got *got)
 {
 	const uint8_t *p = got->bytes;
 	size_t left = got->len;
 	struct hc_frame f;
-	bool readable;
+	uint32_t id;
 
 	if (got->cut) {
 		hc_ctl_malformed(ctl, c, 0, false,
@@ -280,9 +287,9 @@ static bool check_frames(struct hc_ctl *ctl, struct hc_conn *c, const struct hc_
 		return false;
 	}
 	while (left) {
-		readable = left >= HC_HEAD_BYTES;
+		id = left >= HC_HEAD_BYTES ? id_of_head(p) : 0;
 		if (hc_frame_next(&p, &left, &f)) {
-			hc_ctl_malformed(ctl, c, readable ? f.head.id : 0, false,
+			hc_ctl_malformed(ctl, c, id, id != 0,
 					 "a frame whose length is below 16 or beyond its packet");
 			return false;
 		}

@@ -28,8 +28,7 @@ static bool version_fits(struct hc_ctl *ctl, struct hc_in *in, const struct hc_m
 	char why[640], build[160];
 	const char *side = m->proto_max < HC_PROTO_MIN ? "library" : "daemon";
 
-	if (m->proto_min <= m->proto_max && m->proto_max >= HC_PROTO_MIN &&
-	    m->proto_min <= HC_PROTO_MAX)
+	if (m->proto_max >= HC_PROTO_MIN && m->proto_min <= HC_PROTO_MAX)
 		return true;
 	hc_str_copy(m->build, build, sizeof(build));
 	snprintf(why, sizeof(why),
@@ -117,7 +116,8 @@ void hc_ctl_hello(struct hc_ctl *ctl, struct hc_in *in)
 		goto out;
 	}
 	if (in->frame.head.version != HC_PROTO_MIN ||
-	    hc_decode(&hc_desc_hello, HC_PROTO_MIN, in->frame.body, in->frame.body_len, &m)) {
+	    hc_decode(&hc_desc_hello, HC_PROTO_MIN, in->frame.body, in->frame.body_len, &m) ||
+	    m.proto_min > m.proto_max) {
 		hc_ctl_malformed(ctl, c, in->frame.head.id, true, "a malformed hello");
 		goto out;
 	}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The daemon's socket without the library, and the daemon seen from outside.
+ *
+ * For tests that say what the library never would: wrong lengths, unknown messages, half packets.
+ * Nothing here hides an error of the socket from the test; a read has a deadline.
+ */
+#ifndef HC_RAW_H
+#define HC_RAW_H
+
+#include "frame.h"
+#include "harness.h"
+
+/* A connected socket, or the test fails. */
+int hc_raw_connect(const char *path);
+/* Connected and greeted; the arena that came is closed. */
+int hc_raw_session(const char *path);
+/* One packet; false when the daemon has closed. */
+bool hc_raw_send(int fd, const void *bytes, size_t n);
+bool hc_raw_send_fd(int fd, const void *bytes, size_t n, int pass);
+/* A frame in `buf`. Returns its bytes. */
+size_t hc_raw_frame(uint8_t *buf, size_t cap, const struct hc_desc *d, uint32_t id,
+		    const void *msg);
+/* One message; `buf` of HC_PACKET_MAX holds it. False: the daemon closed. Fails at the deadline. */
+bool hc_raw_recv(int fd, uint8_t *buf, struct hc_frame *f);
+/* Send `msg`, and take the next message that answers `id`. */
+bool hc_raw_ask(int fd, const struct hc_desc *d, uint32_t id, const void *msg, uint8_t *buf,
+		struct hc_frame *f);
+/* The daemon closes this connection. */
+void hc_raw_want_closed(int fd);
+/* It answers a ping with this connection. */
+void hc_raw_want_alive(int fd);
+
+/* Entries of /proc/PID/fd; a line of /proc/PID/status in KiB ("VmRSS"). */
+unsigned hc_proc_fds(pid_t pid);
+unsigned long hc_proc_kib(pid_t pid, const char *line);
+/* How often `text` stands in the node's log. */
+unsigned hc_log_count(const struct hc_node *n, const char *text);
+/* KiB that a daemon may grow: `plain`, or far more where a sanitizer keeps freed memory. */
+unsigned long hc_growth_kib(unsigned long plain);
+
+#endif

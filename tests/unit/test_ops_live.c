@@ -12,6 +12,9 @@
  * written inside of the references, so that at a release the books must say: nothing held, and
  * every rank has ended exactly the cut. Whoever holds an operation of a released epoch says so. A
  * lost wake-up or a dead-lock shows as a drain that does not come to its end.
+ *
+ * The drains are far apart in time compared with a store buffer. So the race itself, one begin
+ * against one closing of the gate, is also run alone, between two processors, many times.
  */
 #include <check.h>
 #include <errno.h>
@@ -153,17 +156,17 @@ static void *ender(void *arg)
 }
 
 /* Begin the next operation, under `order`. False: the domain was ended and the test is over. */
-static bool start(struct rank *r, uint32_t dice, struct item *item)
+static bool start(struct rank *r, uint64_t *seed, struct item *item)
 {
-	uint32_t kind = dice % 8 ? HCOMM_OP_ALL_REDUCE : HCOMM_OP_SEND;
-	uint32_t flags = dice % 3 ? 0 : HCOMM_OP_NOWAIT;
+	uint32_t kind, seen;
 	const struct hc_page_record *record = r->d.record;
-	uint32_t seen;
 	int result;
 
 	for (;;) {
+		kind = draw(seed) % 8 ? HCOMM_OP_ALL_REDUCE : HCOMM_OP_SEND;
 		seen = atomic_load(&record->wake);
-		result = hc_ops_begin(&r->d, 0, kind, flags, &item->op);
+		result = hc_ops_begin(&r->d, 0, kind, draw(seed) % 3 ? 0 : HCOMM_OP_NOWAIT,
+				      &item->op);
 		if (!result)
 			break;
 		if (result == HC_E_STALE) {
@@ -201,7 +204,7 @@ static void *beginner(void *arg)
 	for (;;) {
 		dice = draw(&b->seed);
 		pthread_mutex_lock(&r->order);
-		go_on = start(r, dice, &item);
+		go_on = start(r, &b->seed, &item);
 		pthread_mutex_unlock(&r->order);
 		if (!go_on)
 			return NULL;
@@ -284,7 +287,7 @@ static void rank_fork(struct node *n, int k)
 	_exit(0);
 }
 
-static void node_open(struct node *n, bool fence)
+static void node_prepare(struct node *n, bool fence)
 {
 	int k;
 
@@ -310,25 +313,40 @@ static void node_open(struct node *n, bool fence)
 	hc_pages_publish(n->record, &n->s);
 	for (k = 0; k < RANKS; k++)
 		ck_assert_int_eq(hc_arena_make(&n->arena[k]), 0);
+}
+
+static void node_open(struct node *n, bool fence)
+{
+	int k;
+
+	node_prepare(n, fence);
 	for (k = 0; k < RANKS; k++)
 		rank_fork(n, k);
 }
 
-static void node_close(struct node *n)
+static void node_clean(struct node *n)
 {
 	char command[128];
-	int k, status;
+	int k;
 
-	for (k = 0; k < RANKS; k++) {
-		ck_assert_int_eq(waitpid(n->pid[k], &status, 0), n->pid[k]);
-		ck_assert_int_eq(status, 0);
+	for (k = 0; k < RANKS; k++)
 		hc_arena_drop(&n->arena[k]);
-	}
 	close(n->wake_fd);
 	munmap(n->books, sizeof(*n->books));
 	hc_pages_close(n->pages);
 	snprintf(command, sizeof(command), "rm -rf %s", n->dir);
 	ck_assert_int_eq(system(command), 0);
+}
+
+static void node_close(struct node *n)
+{
+	int k, status;
+
+	for (k = 0; k < RANKS; k++) {
+		ck_assert_int_eq(waitpid(n->pid[k], &status, 0), n->pid[k]);
+		ck_assert_int_eq(status, 0);
+	}
+	node_clean(n);
 }
 
 static void publish(struct node *n, uint8_t state, uint8_t cut_set)
@@ -408,6 +426,13 @@ static void check_books(struct node *n)
 	}
 }
 
+static void pause_ns(long ns)
+{
+	struct timespec t = {.tv_nsec = ns};
+
+	nanosleep(&t, NULL);
+}
+
 static void drain(struct node *n, uint8_t kind)
 {
 	uint64_t start = now_ns(), took;
@@ -426,6 +451,8 @@ static void drain(struct node *n, uint8_t kind)
 		while (!drained(n))
 			wait_for_wake(n);
 		publish(n, HCOMM_DRAINING, HC_CUT_CLOSED);
+		if (draw(&n->seed) % 4 == 0)
+			pause_ns(2000000); /* somebody comes to a closed cut */
 		if (drained(n))
 			break;
 		n->lifts++;
@@ -436,13 +463,6 @@ static void drain(struct node *n, uint8_t kind)
 	took = now_ns() - start;
 	n->longest_ns = took > n->longest_ns ? took : n->longest_ns;
 	n->drains++;
-}
-
-static void pause_ns(long ns)
-{
-	struct timespec t = {.tv_nsec = ns};
-
-	nanosleep(&t, NULL);
 }
 
 /* Let the ranks run for a while, and trouble them. */
@@ -498,6 +518,131 @@ START_TEST(no_schedule_of_a_real_machine_breaks_a_drain)
 }
 END_TEST
 
+/* ---- one begin against one closing of the gate ---- */
+
+enum side { CONTROL, LOCKED, FENCED, SIDES };
+static const char *const side_name[SIDES] = {"no fence at all", "locked", "fence"};
+
+struct duel {
+	struct node n;
+	struct hc_ops_domain d;
+	struct hc_ops_hooks hooks;
+	_Alignas(64) _Atomic uint32_t step; /* odd: begin; even: end */
+	_Alignas(64) _Atomic uint32_t answered;
+	int result;
+	uint32_t last; /* rounds */
+};
+
+static void no_hook(struct hc_ops_domain *d, void *context)
+{
+	(void)d;
+	(void)context;
+}
+
+static bool pin(int cpu)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET((size_t)cpu, &set);
+	return !sched_setaffinity(0, sizeof(set), &set);
+}
+
+static void spin(uint32_t turns)
+{
+	volatile uint32_t i;
+
+	for (i = turns; i; i--)
+		;
+}
+
+static void await(_Atomic uint32_t *at, uint32_t value)
+{
+	while (atomic_load_explicit(at, memory_order_acquire) < value)
+		;
+}
+
+static void *duel_client(void *arg)
+{
+	struct duel *x = arg;
+	uint64_t seed = 362436069;
+	struct hcomm_op op;
+	uint32_t step;
+
+	pin(1);
+	for (step = 1; step <= 2 * x->last; step++) {
+		await(&x->step, step);
+		if (step % 2) {
+			spin(draw(&seed) % 32);
+			x->result = hc_ops_begin(&x->d, 0, HCOMM_OP_SEND, HCOMM_OP_NOWAIT, &op);
+		} else if (!x->result) {
+			hc_ops_end(&x->d, &op);
+		}
+		atomic_store_explicit(&x->answered, step, memory_order_release);
+	}
+	return NULL;
+}
+
+/* Close the gate bare, as near to the scan as can be; how many begins did both sides miss? */
+static uint32_t duel(struct duel *x, enum side side, uint32_t *admitted)
+{
+	const uint64_t open = HC_GATE(1, HC_TAG(1, 1), HCOMM_ACTIVE);
+	const uint64_t closed = HC_GATE(1, HC_TAG(1, 1), HCOMM_SUSPENDED);
+	uint32_t round, missed = 0, running;
+	uint64_t seed = 521288629;
+
+	for (round = 0; round < x->last; round++) {
+		atomic_store(&x->n.record->gate, open);
+		atomic_store_explicit(&x->step, 2 * round + 1, memory_order_release);
+		spin(draw(&seed) % 256);
+		atomic_store_explicit(&x->n.record->gate, closed,
+				      side == LOCKED ? memory_order_seq_cst : memory_order_release);
+		if (side == FENCED)
+			ck_assert_int_eq(hc_pages_fence(), 0);
+		running = look(&x->n, 0).running;
+		await(&x->answered, 2 * round + 1);
+		*admitted += !x->result;
+		missed += !x->result && !running;
+		atomic_store_explicit(&x->step, 2 * round + 2, memory_order_release);
+		await(&x->answered, 2 * round + 2);
+	}
+	return missed;
+}
+
+/* The control shows what there is to miss; it is a matter of the machine, so only printed. */
+START_TEST(a_begin_and_a_closing_gate_never_miss_each_other)
+{
+	struct hc_ops_seat seat;
+	static struct duel x;
+	uint32_t missed, admitted = 0;
+	pthread_t client;
+	cpu_set_t set;
+
+	ck_assert_int_eq(sched_getaffinity(0, sizeof(set), &set), 0);
+	if (!CPU_ISSET(0, &set) || !CPU_ISSET(1, &set))
+		return; /* one processor has no such race */
+	pin(0);
+	node_prepare(&x.n, true);
+	x.last = getenv("HC_LONG") ? 5000000 : 100000;
+	seat = (struct hc_ops_seat){.block = &x.n.arena[0].blocks[0]};
+	x.hooks = (struct hc_ops_hooks){no_hook, no_hook, NULL};
+	ck_assert_int_eq(hc_ops_register(), 0);
+	hc_ops_attach(&x.d, 1, DOMAIN, 1, HC_TAG(1, 1), x.n.record, &seat, 1, _i != LOCKED,
+		      &x.hooks);
+	ck_assert_int_eq(pthread_create(&client, NULL, duel_client, &x), 0);
+	missed = duel(&x, (enum side)_i, &admitted);
+	pthread_join(client, NULL);
+	printf("ops duel, %s: %u rounds, %u admitted, %u missed\n", side_name[_i], x.last, admitted,
+	       missed);
+	fflush(stdout);
+	ck_assert_uint_gt(admitted, 0);
+	ck_assert_uint_lt(admitted, x.last);
+	if (_i != CONTROL)
+		ck_assert_uint_eq(missed, 0);
+	node_clean(&x.n);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *s = suite_create("ops live");
@@ -507,6 +652,7 @@ int main(void)
 
 	tcase_set_timeout(c, getenv("HC_LONG") ? 300 : 60);
 	tcase_add_loop_test(c, no_schedule_of_a_real_machine_breaks_a_drain, 0, 2);
+	tcase_add_loop_test(c, a_begin_and_a_closing_gate_never_miss_each_other, 0, SIDES);
 	suite_add_tcase(s, c);
 	r = srunner_create(s);
 	srunner_run_all(r, CK_ENV);

@@ -164,6 +164,7 @@ struct table {
 	struct hc_m_join_table m;
 	int timeout_ms;
 	uint64_t began, deadline;
+	bool asked;
 };
 
 static int ask(struct table *t, hcomm_domain *domain)
@@ -178,10 +179,12 @@ static int ask(struct table *t, hcomm_domain *domain)
 
 	if (r)
 		return r;
-	/* what is left of the caller's time, when there was waiting before */
-	if (t->m.timeout_ms)
+	/* what is left of the caller's time, when there was waiting before; else as it was said,
+	 * since messages repeat it */
+	if (t->m.timeout_ms && t->asked)
 		t->m.timeout_ms =
 			t->deadline > now + HC_MS ? (uint32_t)((t->deadline - now) / HC_MS) : 1;
+	t->asked = true;
 	r = hc_join_run(t->session, &j, domain);
 	close(j.pass);
 	return r;

@@ -162,6 +162,16 @@ void hc_raw_want_alive(int fd)
 
 /* ---- the daemon from outside ---- */
 
+int hc_raw_daemon(struct hc_run *r, const struct hc_node *n, unsigned deadline_ms)
+{
+	char program[1200], option[] = "--config", conf[200];
+	char *argv[] = {program, option, conf, NULL};
+
+	snprintf(conf, sizeof(conf), "%s", n->conf);
+	hc_program("hcommd", program, sizeof(program));
+	return hc_run(r, deadline_ms, argv);
+}
+
 unsigned hc_proc_fds(pid_t pid)
 {
 	char path[64];

@@ -31,6 +31,9 @@ void hc_raw_want_closed(int fd);
 /* It answers a ping with this connection. */
 void hc_raw_want_alive(int fd);
 
+/* Run the node's daemon in the foreground until it ends by itself (a refused start). */
+int hc_raw_daemon(struct hc_run *r, const struct hc_node *n, unsigned deadline_ms);
+
 /* Entries of /proc/PID/fd; a line of /proc/PID/status in KiB ("VmRSS"). */
 unsigned hc_proc_fds(pid_t pid);
 unsigned long hc_proc_kib(pid_t pid, const char *line);

@@ -359,8 +359,8 @@ void hc_home_on_arrive(struct hc_core *c, uint32_t node, const struct hc_m_arriv
 		    hc_home_place(c, h, m->rank)->state == HC_W_member_state_EXPECTED) {
 			h->end_code = HC_E_MISMATCH;
 			hc_home_set_cause(c, h, HC_W_event_code_DOMAIN_FAILED, HC_NONE, 0, text);
-			if (node != HC_SELF_NODE)
-				send_cancel(c, h, node);
+			/* no place is taken by it, so the round of all nodes may miss it */
+			send_cancel(c, h, node);
 		}
 		hc_home_cancel(c, h, HC_E_MISMATCH, text);
 		return;

@@ -242,6 +242,8 @@ int hc_wait_read(struct hcomm_session *s, uint64_t deadline);
 /* Sleep until woken by the reader. 0 or TIMEOUT. */
 int hc_wait_sleep(struct hcomm_session *s, struct hc_sleeper *me, uint64_t deadline);
 void hc_wait_pass_on(struct hcomm_session *s);
+/* End the connection; the next call makes a new one. */
+void hc_wait_drop(struct hcomm_session *s, const char *why);
 /* For close: calls without a waiter are finished with no session, others are nobody's. */
 struct hc_sink hc_wait_quiet(void);
 

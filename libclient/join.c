@@ -14,9 +14,9 @@
  * Files of several owners may have the same number, and the record tells: it holds the domain's
  * id. Each file is mapped once for a session.
  *
- * After a new connection each domain asks to be taken back. What comes is the same answer, with
- * blocks in a new arena: what the old block had counted goes over first, since operations that
- * run now end there. A refusal means that the domain is over.
+ * After a new connection each rank asks to be taken back. What comes is the same answer, with a
+ * block in the arena of the new session: the counters go over, and operations that run now end
+ * there. A refusal means that the domain is over.
  */
 #include "join.h"
 
@@ -176,46 +176,54 @@ static int read_seats(struct hcomm_session *s, const struct hc_m_joined *m, stru
 	return r;
 }
 
-/* Operations that run ended up in the old block; the daemon will look at the new one. */
-static void carry_over(const struct hc_domain *d, const struct hc_ops_seat *seats, uint32_t n)
+/* What a counter of the old block grew by since it was copied goes to the line that threads share.
+ */
+static void carry_line(struct hc_page_line *shared, const struct hc_page_line *copied,
+		       const struct hc_page_line *old)
 {
-	uint32_t i, old;
+	unsigned p;
 
-	for (i = 0; i < n; i++) {
-		old = hc_ops_seat(&d->ops, seats[i].rank);
-		if (old != HC_NONE && d->ops.seats[old].block != seats[i].block)
-			memcpy(seats[i].block, d->ops.seats[old].block, HC_BLOCK_BYTES);
+	for (p = 0; p < 2; p++) {
+		atomic_fetch_add(&shared->begins[p],
+				 atomic_load(&old->begins[p]) - atomic_load(&copied->begins[p]));
+		atomic_fetch_add(&shared->ends[p],
+				 atomic_load(&old->ends[p]) - atomic_load(&copied->ends[p]));
 	}
+}
+
+/*
+ * A seat moves to its block in another arena, and operations go on meanwhile: the counters are
+ * copied, the seat is turned over, and what was counted in between is added.
+ */
+static void move_seat(struct hc_ops_seat *seat, struct hc_page_block *to)
+{
+	struct hc_page_block *old = seat->block, copied;
+	uint64_t begun;
+	unsigned i;
+
+	if (old == to)
+		return;
+	memcpy(&copied, old, sizeof(copied));
+	memcpy(to, &copied, sizeof(copied));
+	__atomic_store_n(&seat->block, to, __ATOMIC_SEQ_CST);
+	begun = atomic_load(&old->head.begun);
+	if (begun > atomic_load(&copied.head.begun) && begun > atomic_load(&to->head.begun))
+		atomic_store(&to->head.begun, begun);
+	for (i = 0; i < HC_BLOCK_LINES; i++)
+		carry_line(&to->shared, &copied.line[i], &old->line[i]);
+	carry_line(&to->shared, &copied.shared, &old->shared);
 }
 
 /* ---- the answer ---- */
 
-static int take(struct hcomm_session *s, struct hc_domain *d, struct hc_call *c,
-		struct hc_m_joined *m)
+static int take_new(struct hcomm_session *s, struct hc_domain *d, const struct hc_m_joined *m,
+		    const struct hc_page_record *record)
 {
-	const struct hc_page_record *record;
 	struct hc_ops_seat one, *seats;
-	bool again = d->phase == HC_PHASE_LIVE;
-	int r = hc_call_answer(&s->sess, c, &hc_desc_joined, m);
+	int r = read_seats(s, m, &one, &seats);
 
-	if (r) {
-		m->id = 0; /* the rest is undefined too */
-		return hc_refuse(r, "hcommd gave an answer that is no `joined`");
-	}
-	if (c->fd >= 0 && m->slab_sent == 1)
-		r = map_slab(s, m->slot / HC_SLAB_RECORDS, c->fd);
 	if (r)
 		return r;
-	record = find_record(s, m);
-	if (!record)
-		return hc_refuse(HC_E_MALFORMED,
-				 "hcommd gave slot %u for domain %016llx, and no slab has it there",
-				 m->slot, (unsigned long long)m->id);
-	r = read_seats(s, m, &one, &seats);
-	if (r)
-		return r;
-	if (again)
-		carry_over(d, seats, m->seats.count);
 	d->id = m->id;
 	d->epoch = m->epoch;
 	d->tag = m->tag;
@@ -226,6 +234,59 @@ static int take(struct hcomm_session *s, struct hc_domain *d, struct hc_call *c,
 		      s->fence, &s->hooks);
 	d->phase = HC_PHASE_LIVE;
 	return 0;
+}
+
+/* The same domain, over a new connection: record and handle stay. */
+static int take_back(struct hcomm_session *s, struct hc_domain *d, const struct hc_m_joined *m)
+{
+	struct hc_arr a = m->seats;
+	struct hc_m_seat seat;
+	struct hc_ops_seat at = {0};
+	uint32_t i;
+	int r;
+
+	while (hc_arr_next(&a, &hc_desc_seat, s->sess.version, &seat)) {
+		r = read_seat(s, m, &seat, &at);
+		if (r)
+			return r;
+		i = hc_ops_seat(&d->ops, seat.rank);
+		if (m->id != d->id || m->epoch != d->epoch || i == HC_NONE)
+			return hc_refuse(HC_E_MALFORMED,
+					 "hcommd gave rank %u of another domain or epoch back",
+					 seat.rank);
+		move_seat(&d->ops.seats[i], at.block);
+	}
+	d->tag = m->tag;
+	if (!s->fence)
+		atomic_store(&d->ops.fast_lines, 0);
+	hc_ops_rebase(&d->ops, s->start, d->tag);
+	return 0;
+}
+
+static int take(struct hcomm_session *s, struct hc_domain *d, struct hc_call *c,
+		struct hc_m_joined *m, bool *unmapped)
+{
+	const struct hc_page_record *record;
+	int r = hc_call_answer(&s->sess, c, &hc_desc_joined, m);
+
+	if (r) {
+		m->id = 0; /* the rest is undefined too */
+		return hc_refuse(r, "hcommd gave an answer that is no `joined`");
+	}
+	if (c->fd >= 0 && m->slab_sent == 1)
+		r = map_slab(s, m->slot / HC_SLAB_RECORDS, c->fd);
+	if (r) {
+		*unmapped = true;
+		return r;
+	}
+	if (d->phase == HC_PHASE_LIVE)
+		return take_back(s, d, m);
+	record = find_record(s, m);
+	if (!record)
+		return hc_refuse(HC_E_MALFORMED,
+				 "hcommd gave slot %u for domain %016llx, and no slab has it there",
+				 m->slot, (unsigned long long)m->id);
+	return take_new(s, d, m, record);
 }
 
 /* ---- giving back ---- */
@@ -278,10 +339,14 @@ void hc_join_stray(struct hcomm_session *s, const struct hc_frame *f)
 int hc_join_take(struct hcomm_session *s, struct hc_domain *d, struct hc_call *c)
 {
 	struct hc_m_joined m = {0};
-	int r = take(s, d, c, &m);
+	bool unmapped = false;
+	int r = take(s, d, c, &m, &unmapped);
 
 	if (r && m.id)
 		give_back(s, &m);
+	/* the daemon sends a slab once for a connection: only a new one brings it again */
+	if (unmapped)
+		hc_wait_drop(s, hcomm_last_error());
 	return r;
 }
 
@@ -413,7 +478,7 @@ static void finish_again(struct hcomm_session *s, struct hc_call *c)
 	if (d && c->outcome != HC_E_PEER_CLOSED &&
 	    (hc_call_outcome(s, c) || hc_join_take(s, d, c))) {
 		hc_note(s, HC_SAY_WARN, "domain %016llx was not taken back: %s",
-		       (unsigned long long)d->id, hcomm_last_error());
+			(unsigned long long)d->id, hcomm_last_error());
 		hc_ops_detach(&d->ops);
 		d->phase = HC_PHASE_FAILED;
 		d->error = HC_E_GONE;
@@ -422,9 +487,9 @@ static void finish_again(struct hcomm_session *s, struct hc_call *c)
 	free(w);
 }
 
-static void ask_again(struct hcomm_session *s, struct hc_domain *d)
+static void ask_again(struct hcomm_session *s, const struct hc_domain *d, uint32_t rank)
 {
-	struct hc_m_attach m = {.id = d->id, .epoch = d->epoch, .rank = d->ops.seats[0].rank};
+	struct hc_m_attach m = {.id = d->id, .epoch = d->epoch, .rank = rank};
 	struct hc_request q = {&hc_desc_attach, &m, -1, 0};
 	struct work *w = malloc(sizeof(*w));
 
@@ -441,11 +506,11 @@ static void ask_again(struct hcomm_session *s, struct hc_domain *d)
 
 void hc_join_again(struct hcomm_session *s)
 {
-	struct hc_domain *d, *next;
+	struct hc_domain *d;
+	uint32_t i;
 
-	for (d = s->domains; d && s->fd >= 0; d = next) {
-		next = d->next;
-		if (d->phase == HC_PHASE_LIVE)
-			ask_again(s, d);
+	for (d = s->domains; d; d = d->next) {
+		for (i = 0; d->phase == HC_PHASE_LIVE && i < d->ops.nseats && s->fd >= 0; i++)
+			ask_again(s, d, d->ops.seats[i].rank);
 	}
 }

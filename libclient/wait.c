@@ -204,7 +204,7 @@ int hc_wait_connect(struct hcomm_session *s, uint64_t deadline)
 	if (!r) {
 		hc_event_watch(s);
 		hc_note(s, HC_SAY_INFO, "connected to hcommd %s at %s, session %llu", s->build,
-		       s->socket, (unsigned long long)s->number);
+			s->socket, (unsigned long long)s->number);
 		if (s->domains)
 			hc_join_again(s);
 	}
@@ -254,16 +254,23 @@ static int closed(struct hcomm_session *s)
 		s->socket);
 }
 
+void hc_wait_drop(struct hcomm_session *s, const char *why)
+{
+	if (s->fd < 0)
+		return;
+	if (s->reading)
+		shutdown(s->fd, SHUT_RDWR);
+	else
+		lose(s, why);
+}
+
 static int put(struct hcomm_session *s, size_t len, int pass, uint64_t deadline)
 {
 	int r = hc_conn_send(s->fd, s->out, len, pass, deadline);
 
 	if (r != HC_E_PEER_CLOSED)
 		return r;
-	if (s->reading)
-		shutdown(s->fd, SHUT_RDWR);
-	else
-		lose(s, "closed by hcommd");
+	hc_wait_drop(s, "closed by hcommd");
 	return closed(s);
 }
 

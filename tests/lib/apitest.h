@@ -64,6 +64,59 @@ static inline hcomm_domain join_root(struct hcomm_session *s, uint32_t nranks, u
 	return d;
 }
 
+static inline enum hcomm_state state_of(hcomm_domain d)
+{
+	struct hcomm_status status = HCOMM_INIT(struct hcomm_status);
+
+	works(hcomm_status_get(d, &status));
+	return status.state;
+}
+
+static inline uint64_t id_of(hcomm_domain d)
+{
+	struct hcomm_status status = HCOMM_INIT(struct hcomm_status);
+
+	works(hcomm_status_get(d, &status));
+	return status.id;
+}
+
+/* Dispatch all sessions until all domains are ACTIVE. */
+static inline void await_active(struct hcomm_session *const *s, const hcomm_domain *d, unsigned n)
+{
+	uint64_t end = hc_now_ms() + hc_patience(20000);
+	unsigned i, active;
+
+	do {
+		for (active = i = 0; i < n; i++) {
+			ck_assert_int_ge(hcomm_dispatch(s[i], active < i ? 1 : 0), 0);
+			active += state_of(d[i]) == HCOMM_ACTIVE;
+		}
+		ck_assert_msg(hc_now_ms() < end, "%u of %u are ACTIVE", active, n);
+	} while (active < n);
+}
+
+/* A session for each rank in this one process, and a domain of all. The devices are 0 to n - 1. */
+static inline void form(struct hcomm_session **s, hcomm_domain *d, unsigned n,
+			const struct hcomm_config *config)
+{
+	struct hcomm_root_info info;
+	unsigned i;
+
+	for (i = 0; i < n; i++)
+		s[i] = s[i] ? s[i] : open_session();
+	works(hcomm_root_info(s[0], n, config, &info));
+	for (i = 0; i < n; i++)
+		refused(hcomm_join(s[i], &info, n, i, i, NULL, HCOMM_START, &d[i]),
+			HCOMM_E_IN_PROGRESS, "event");
+	await_active(s, d, n);
+}
+
+static inline void close_all(struct hcomm_session **s, unsigned n)
+{
+	while (n--)
+		hcomm_close(s[n]);
+}
+
 /* The main function: TESTS(name, test_a, test_b, ...). */
 #define TESTS(name, ...)                                                                           \
 	int main(void)                                                                             \

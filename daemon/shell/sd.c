@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The service manager; see sd.h. */
+#include <string.h>
+#include <fcntl.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <sys/socket.h>
@@ -63,6 +65,9 @@ int hc_sd_listen_fd(void)
 	for (i = SD_LISTEN_FDS_START; i < SD_LISTEN_FDS_START + n; i++) {
 		if (fd < 0 && sd_is_socket_unix(i, SOCK_SEQPACKET, 1, NULL, 0) > 0) {
 			fd = i;
+			/* the manager's is blocking, and the main loop accepts until EAGAIN */
+			if (fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK))
+				hc_log(HC_LOG_WARN, "descriptor %d: %s", i, strerror(errno));
 			continue;
 		}
 		hc_log(HC_LOG_WARN,

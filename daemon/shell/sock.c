@@ -89,12 +89,13 @@ static int bind_path(struct hc_sock *s, char *why, size_t size)
 	umask(mask);
 	if (r)
 		return refuse(why, size, s->path, "bind");
-	if (s->has_group && lchown(s->path, (uid_t)-1, s->group))
+	if (lstat(s->path, &st))
+		return refuse(why, size, s->path, "find it after binding");
+	/* a hardened unit may not change owners, and its own group is mostly the right one */
+	if (s->has_group && st.st_gid != s->group && lchown(s->path, (uid_t)-1, s->group))
 		return refuse(why, size, s->path, "give it to socket_group");
 	if (chmod(s->path, s->mode))
 		return refuse(why, size, s->path, "set socket_mode");
-	if (lstat(s->path, &st))
-		return refuse(why, size, s->path, "find it after binding");
 	s->dev = st.st_dev;
 	s->ino = st.st_ino;
 	if (listen(s->fd, BACKLOG))

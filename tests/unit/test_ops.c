@@ -12,6 +12,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <semaphore.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -324,6 +325,67 @@ START_TEST(an_intent_is_withdrawn_and_the_daemon_woken)
 	ck_assert_uint_eq(scan().running, 0);
 	ck_assert_uint_eq(scan().begun, 0);
 	ck_assert_int_eq(w.wakes, 1);
+	world_close();
+}
+END_TEST
+
+/*
+ * The same by the inlined way: the first access to the block faults, and the fault's handler is
+ * the daemon that publishes just then, behind begin's first look at the gate.
+ */
+static uint8_t fault_state;
+
+static void block_protect(int protection)
+{
+	uintptr_t page = (uintptr_t)&w.arena.blocks[BLOCK] & ~(uintptr_t)4095;
+
+	if (mprotect((void *)page, 4096, protection))
+		abort();
+}
+
+static void on_fault(int signal)
+{
+	(void)signal;
+	block_protect(PROT_READ | PROT_WRITE);
+	publish(fault_state);
+}
+
+START_TEST(a_gate_that_closes_behind_the_first_look_is_seen)
+{
+	const uint8_t state[] = {HCOMM_DAMAGED, HCOMM_DESTROYED, HCOMM_SUSPENDED, HCOMM_DRAINING};
+	const int answer[] = {HC_E_DAMAGED, HC_E_GONE, HC_E_SUSPENDED, HC_E_GONE};
+	struct hcomm_op op;
+
+	world_open(_i % 2);
+	ck_assert_int_eq(begin(HCOMM_OP_SEND, 0, &op), 0); /* the thread has its line now */
+	ck_assert_int_eq(hc_ops_end(&w.d, &op), 0);
+	signal(SIGSEGV, on_fault);
+	w.s.cut_set = HC_CUT_SET;
+	fault_state = state[_i / 2];
+	block_protect(PROT_NONE);
+	ck_assert_int_eq(begin(HCOMM_OP_REDUCE, HCOMM_OP_NOWAIT, &op), answer[_i / 2]);
+	ck_assert_uint_eq(scan().running, 0);
+	ck_assert_uint_eq(scan().begun, 0);
+	if (_i % 2)
+		ck_assert_int_eq(w.wakes, 1);
+	world_close();
+}
+END_TEST
+
+/* An end whose gate closes behind its store wakes; the token is spent. */
+START_TEST(a_gate_that_closes_during_an_end_wakes_the_daemon)
+{
+	struct hcomm_op op;
+
+	world_open(_i);
+	ck_assert_int_eq(begin(HCOMM_OP_REDUCE, 0, &op), 0);
+	signal(SIGSEGV, on_fault);
+	fault_state = HCOMM_DRAINING;
+	block_protect(PROT_NONE);
+	ck_assert_int_eq(hc_ops_end(&w.d, &op), 0);
+	ck_assert_uint_eq(scan().running, 0);
+	ck_assert_int_eq(w.wakes, 1);
+	ck_assert_uint_eq(op.private_[0], 0);
 	world_close();
 }
 END_TEST
@@ -695,6 +757,8 @@ int main(void)
 	tcase_add_loop_test(c, each_state_has_its_answer, 0, 2 * nstates);
 	tcase_add_loop_test(c, an_end_under_a_closed_gate_wakes_the_daemon, 0, 2);
 	tcase_add_loop_test(c, an_intent_is_withdrawn_and_the_daemon_woken, 0, 8);
+	tcase_add_loop_test(c, a_gate_that_closes_behind_the_first_look_is_seen, 0, 8);
+	tcase_add_loop_test(c, a_gate_that_closes_during_an_end_wakes_the_daemon, 0, 2);
 	tcase_add_test(c, a_handle_never_takes_the_next_domain_in_the_slot);
 	tcase_add_test(c, a_released_handle_is_seen_in_its_slot);
 	tcase_add_test(c, a_block_starts_from_zero_for_a_new_domain_only);

@@ -76,14 +76,18 @@ static size_t one_missing(const struct hc_core *c, const struct hc_home *h, uint
 	return n < 0 ? 0 : (size_t)n;
 }
 
-void hc_home_missing(struct hc_core *c, struct hc_home *h, char *text, size_t bytes)
+/* Those who gave up at their deadline have been seen: a time-out does not blame them. */
+static uint32_t list_missing(struct hc_core *c, struct hc_home *h, bool all, char *text,
+			     size_t bytes)
 {
+	const struct hc_place *pl;
 	uint32_t i, n = 0;
 	size_t at = 0;
 
 	text[0] = '\0';
 	for (i = 0; i < h->nranks; i++) {
-		if (hc_home_place(c, h, i)->state != HC_W_member_state_EXPECTED)
+		pl = hc_home_place(c, h, i);
+		if (pl->state != HC_W_member_state_EXPECTED || (pl->gave_up && !all))
 			continue;
 		n++;
 		if (at + 96 < bytes)
@@ -93,6 +97,12 @@ void hc_home_missing(struct hc_core *c, struct hc_home *h, char *text, size_t by
 	}
 	if (at < bytes)
 		snprintf(text + at, bytes - at, " (%u of %u)", n, h->nranks);
+	return n;
+}
+
+void hc_home_missing(struct hc_core *c, struct hc_home *h, char *text, size_t bytes)
+{
+	list_missing(c, h, true, text, bytes);
 }
 
 /* ---- answers ---- */
@@ -399,6 +409,7 @@ void hc_home_withdraw(struct hc_core *c, struct hc_home *h, struct hc_place *pl,
 	if (pl->pid)
 		h->attached--;
 	memset(pl, 0, sizeof(*pl));
+	pl->gave_up = m->why == HC_W_depart_TIMEOUT;
 	h->arrived--;
 	c->domain_changes++;
 }
@@ -459,11 +470,16 @@ static void late_text(struct hc_core *c, struct hc_home *h, bool own, uint64_t l
 {
 	const unsigned long long tenths = limit_ns / 100000000u;
 	char missing[256], name[32];
+	const char *what = "no sign of rank";
 	int n;
 
-	hc_home_missing(c, h, missing, sizeof(missing));
-	n = snprintf(text, bytes, "%s: no sign of rank %s within %llu.%llu s (",
-		     hc_home_name(c, h, name, sizeof(name)), missing, tenths / 10, tenths % 10);
+	if (!list_missing(c, h, false, missing, sizeof(missing))) {
+		list_missing(c, h, true, missing, sizeof(missing));
+		what = "never all at once: came, and gave up before the last, rank";
+	}
+	n = snprintf(text, bytes, "%s: %s %s within %llu.%llu s (",
+		     hc_home_name(c, h, name, sizeof(name)), what, missing, tenths / 10,
+		     tenths % 10);
 	if (n < 0 || (size_t)n >= bytes)
 		return;
 	if (own)

@@ -117,6 +117,33 @@ START_TEST(the_operator_sees_the_same_list_meanwhile)
 }
 END_TEST
 
+/* Rank 0 had come, and gave up before rank 1 did: rank 1 is not told that it never came. */
+START_TEST(who_gave_up_is_not_blamed)
+{
+	static struct hc_rank r[2];
+	struct hc_order o = {.what = HC_DO_JOIN_TABLE, .timeout_ms = 200};
+	struct hc_answer a;
+
+	hc_node_start(&node, 2, NULL);
+	snprintf(o.text, sizeof(o.text), "%s/table.json", node.dir);
+	hc_table_write(o.text, 3, 1);
+	for (uint32_t i = 0; i < 2; i++)
+		hc_rank_spawn(&r[i]);
+	o.rank = 1;
+	o.timeout_ms = 600;
+	hc_rank_tell(&r[1], &o);
+	o.rank = 0;
+	o.timeout_ms = 200;
+	ck_assert_int_eq(hc_rank_do(&r[0], &o, &a), HCOMM_E_TIMEOUT);
+	ck_assert_msg(strstr(a.text, "no sign of rank 2") != NULL, "%s", a.text);
+	hc_rank_hear(&r[1], &a, 10000);
+	ck_assert_int_eq(a.result, HCOMM_E_TIMEOUT);
+	ck_assert_msg(strstr(a.text, "no sign of rank 2") != NULL, "%s", a.text);
+	hc_ranks_quit(r, 2);
+	hc_node_end(&node);
+}
+END_TEST
+
 /* The four that were missing are all that it takes, also after a failed attempt. */
 START_TEST(the_next_attempt_succeeds)
 {
@@ -152,6 +179,7 @@ static void add(TCase *t)
 {
 	tcase_add_test(t, the_missing_are_named_at_the_configured_limit);
 	tcase_add_test(t, the_operator_sees_the_same_list_meanwhile);
+	tcase_add_test(t, who_gave_up_is_not_blamed);
 	tcase_add_test(t, the_next_attempt_succeeds);
 }
 

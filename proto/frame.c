@@ -8,13 +8,14 @@
  */
 #include "frame.h"
 
-static inline uint32_t load(const uint8_t *p, unsigned bytes)
+static inline uint16_t load16(const uint8_t *p)
 {
-	uint32_t v = 0;
+	return (uint16_t)((unsigned)p[0] << 8 | p[1]);
+}
 
-	while (bytes--)
-		v = v << 8 | *p++;
-	return v;
+static inline uint32_t load32(const uint8_t *p)
+{
+	return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
 }
 
 static inline void store(uint8_t *p, unsigned bytes, uint32_t v)
@@ -53,13 +54,13 @@ int hc_frame_next(const uint8_t **packet, size_t *left, struct hc_frame *f)
 
 	if (*left < HC_HEAD_BYTES)
 		return HC_E_MALFORMED;
-	f->head.length = load(p, 4);
+	f->head.length = load32(p);
 	if (f->head.length < HC_HEAD_BYTES || f->head.length > *left)
 		return HC_E_MALFORMED;
-	f->head.version = (uint16_t)load(p + 4, 2);
-	f->head.type = (uint16_t)load(p + 6, 2);
-	f->head.id = load(p + 8, 4);
-	f->head.status = (int32_t)load(p + 12, 4);
+	f->head.version = load16(p + 4);
+	f->head.type = load16(p + 6);
+	f->head.id = load32(p + 8);
+	f->head.status = (int32_t)load32(p + 12);
 	f->body = p + HC_HEAD_BYTES;
 	f->body_len = f->head.length - HC_HEAD_BYTES;
 	*packet = p + f->head.length;

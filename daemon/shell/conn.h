@@ -8,8 +8,9 @@
  * else. Events stop at HC_CONN_NOTIFY_MAX already and are counted; the next one that gets
  * through tells how many are missing. An answer that finds no room ends the connection.
  *
- * In: one recvmmsg for up to HC_CONN_BATCH packets, so that a client that pipelines costs one
- * system call for many requests and one that does not costs nothing more than recvmsg.
+ * In: one recvmmsg for up to HC_CONN_BATCH packets. It asks for one more than it finds only while
+ * that pays: a connection whose reads come back full is read in larger batches, one that sends a
+ * request at a time is read one at a time.
  *
  * A descriptor belongs to the first frame of a packet, so a frame with one begins a new packet.
  * Packets come from a pool; a small request allocates nothing.
@@ -59,6 +60,8 @@ struct hc_conn {
 	bool closed;  /* no more I/O; freed at the end of the loop's turn */
 	bool ending;  /* close when all is sent */
 	bool blocked; /* waits to be writable */
+	uint8_t batch,
+		calm; /* packets to ask for in one read (0 = 1); reads before asking for more */
 	bool dirty;   /* in the list of those with something to send */
 	struct hc_conn *dirty_next, *closed_next;
 	struct hc_conn *next, **prev; /* of all */
@@ -102,7 +105,7 @@ struct hc_got {
 	bool cut; /* longer than a packet may be, or more descriptors than fit */
 };
 /* Packets that were read (0: none now), or a negative errno. */
-int hc_inbox_read(struct hc_inbox *in, int fd);
+int hc_inbox_read(struct hc_inbox *in, struct hc_conn *c);
 /* Packet i of the last read. Its descriptors are the caller's. len 0: the other end is closed. */
 void hc_inbox_get(struct hc_inbox *in, unsigned i, struct hc_got *got);
 

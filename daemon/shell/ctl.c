@@ -136,6 +136,8 @@ static bool says_malformed(const uint8_t *frame, uint32_t len)
 	struct hc_frame f;
 	size_t left = len;
 
+	if (frame[7] != HC_MSG_error) /* the low byte of the type; nearly always decides */
+		return false;
 	return !hc_frame_next(&frame, &left, &f) && f.head.type == HC_MSG_error &&
 	       f.head.status == -HC_E_MALFORMED;
 }
@@ -342,10 +344,11 @@ static void take_packet(struct hc_ctl *ctl, struct hc_conn *c, struct hc_got *go
 /* One batch. False: nothing more is there, or the connection ended. */
 static bool receive(struct hc_ctl *ctl, struct hc_conn *c)
 {
-	int n = hc_inbox_read(&ctl->inbox, c->fd), i;
+	int n = hc_inbox_read(&ctl->inbox, c), i;
 	bool end = n < 0;
 	struct hc_got got;
 
+	hc_loop_clock(ctl->loop);
 	for (i = 0; i < n; i++) {
 		hc_inbox_get(&ctl->inbox, (unsigned)i, &got);
 		if (!got.len && !got.nfds)

@@ -31,6 +31,7 @@ struct hc_loop {
 	void *memory;
 	size_t memory_bytes;
 
+	uint64_t now;   /* of the event that is being fed */
 	uint64_t armed; /* deadline that the timer is set to */
 	bool due;       /* the core wants to be called now */
 	bool stopping, in_step, kick;
@@ -195,7 +196,7 @@ static void step(struct hc_loop *l, const struct hc_event *ev)
 	hc_assert(!l->in_step);
 	l->in_step = true;
 	hc_out_reset(l->out);
-	hc_core_step(l->core, hc_loop_now(), ev, l->out);
+	hc_core_step(l->core, l->now, ev, l->out);
 	for (i = 0; i < l->out->count; i++)
 		perform(l, &l->out->acts[i]);
 	l->in_step = false;
@@ -263,11 +264,22 @@ static void run_scans(struct hc_loop *l)
 	}
 }
 
-static void feed(struct hc_loop *l, const struct hc_event *ev)
+static void feed_now(struct hc_loop *l, const struct hc_event *ev)
 {
 	step(l, ev);
 	if (l->scan_count)
 		run_scans(l);
+}
+
+static void feed(struct hc_loop *l, const struct hc_event *ev)
+{
+	l->now = hc_loop_now();
+	feed_now(l, ev);
+}
+
+void hc_loop_clock(struct hc_loop *l)
+{
+	l->now = hc_loop_now();
 }
 
 /* ---- events ---- */
@@ -304,7 +316,7 @@ void hc_loop_request(struct hc_loop *l, uint64_t session, const struct hc_frame 
 
 	ev.u.request.frame = frame;
 	ev.u.request.roster = roster;
-	feed(l, &ev);
+	feed_now(l, &ev);
 }
 
 void hc_loop_lost(struct hc_loop *l, uint64_t session)

@@ -48,6 +48,8 @@ void hc_loop_row(struct hc_loop *loop, struct hc_str row);
 void hc_loop_begin(struct hc_loop *loop);
 void hc_loop_hello(struct hc_loop *loop, uint64_t session, const struct hc_frame *frame,
 		   const struct hc_cred *cred);
+/* Reads the clock for the requests that follow: those of one packet come at one time. */
+void hc_loop_clock(struct hc_loop *loop);
 void hc_loop_request(struct hc_loop *loop, uint64_t session, const struct hc_frame *frame,
 		     const struct hc_roster *roster);
 void hc_loop_lost(struct hc_loop *loop, uint64_t session);

@@ -50,12 +50,14 @@ static void parked_done(struct hc_job *job)
 {
 	struct parked *p = (struct parked *)job;
 
-	if (!hc_ctl_conn(p->ctl, p->session))
+	if (!hc_ctl_conn(p->ctl, p->session)) {
 		hc_table_put(p->ctl->tables, p->table);
-	else if (p->result)
+	} else if (p->result) {
 		hc_ctl_refuse(p->ctl, p->session, p->frame.head.id, p->result, p->why);
-	else
+	} else {
+		hc_loop_clock(p->ctl->loop);
 		pass_on(p->ctl, p->session, &p->frame, p->table);
+	}
 	close(p->fd);
 	free(p);
 }

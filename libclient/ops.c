@@ -299,6 +299,10 @@ static int settle(struct hc_ops_domain *d, uint64_t number, bool nowait, bool in
 	uint32_t seen;
 	int step;
 
+	/* the look without an intent has nothing to be ordered with */
+	gate = atomic_load_explicit(&record->gate, memory_order_acquire);
+	if (!intent && gate == atomic_load_explicit(&d->expected, memory_order_relaxed))
+		return STEP_ADMIT;
 	for (;;) {
 		seen = atomic_load_explicit(&record->wake, memory_order_acquire);
 		gate = gate_fenced(d);

@@ -11,7 +11,7 @@
 #include "log.h"
 #include "loop.h"
 
-#define ACCEPT_BATCH   64
+#define ACCEPT_BATCH   16
 #define HELLO_LIMIT_NS 5000000000u /* a connection that says nothing for so long is closed */
 #define WAITING_MAX    256u        /* connections without a session */
 
@@ -123,12 +123,22 @@ static void put(struct hc_ctl *ctl, struct hc_conn *c, const uint8_t *frame, uin
 	hc_ctl_end(ctl, c);
 }
 
+static void resume_accept(struct hc_ctl *ctl)
+{
+	if (!ctl->crowded || ctl->waiting > WAITING_MAX / 2)
+		return;
+	ctl->crowded = false;
+	if (ctl->accept_event && !ctl->paused)
+		event_add(ctl->accept_event, NULL);
+}
+
 void hc_ctl_turn(struct hc_ctl *ctl)
 {
 	while (ctl->dirty || ctl->closed) { /* the loss of a session may be told to others */
 		flush_dirty(ctl);
 		reap(ctl);
 	}
+	resume_accept(ctl);
 }
 
 static bool says_malformed(const uint8_t *frame, uint32_t len)
@@ -443,8 +453,9 @@ static void on_accept(evutil_socket_t fd, short what, void *arg)
 
 	(void)what;
 	for (n = 0; n < ACCEPT_BATCH; n++) {
-		if (ctl->waiting >= WAITING_MAX) {
-			pause_accept(ctl, "too many connections that have not said hello");
+		if (ctl->waiting >= WAITING_MAX) { /* they wait in the kernel's queue */
+			event_del(ctl->accept_event);
+			ctl->crowded = true;
 			return;
 		}
 		s = accept4(fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
@@ -470,6 +481,7 @@ int hc_ctl_listen(struct hc_ctl *ctl, int fd)
 		event_free(ctl->accept_event);
 	ctl->accept_event = NULL;
 	ctl->paused = false;
+	ctl->crowded = false;
 	ctl->listen_fd = fd;
 	if (fd < 0)
 		return 0;
@@ -487,9 +499,13 @@ void hc_ctl_tick(struct hc_ctl *ctl, uint64_t now)
 		if (c->ending || (!c->session && now > c->opened_ns + HELLO_LIMIT_NS))
 			hc_ctl_end(ctl, c);
 	hc_procs_tick(ctl->procs, now);
+	if (ctl->crowded)
+		hc_log(HC_LOG_WARN, "%u connections have not said hello; new ones wait",
+		       ctl->waiting);
 	if (ctl->paused) {
 		ctl->paused = false;
-		event_add(ctl->accept_event, NULL);
+		if (!ctl->crowded)
+			event_add(ctl->accept_event, NULL);
 	}
 }
 

@@ -25,7 +25,8 @@ struct hc_ctl {
 
 	struct event *accept_event;
 	int listen_fd;
-	bool paused; /* out of descriptors: no accept until the next tick */
+	bool paused;  /* out of descriptors: no accept until the next tick */
+	bool crowded; /* too many without a session: no accept until they have one */
 
 	struct hc_conn *conns; /* newest first */
 	struct hc_conn *dirty, *closed;

@@ -388,6 +388,16 @@ void hc_join_finish(struct hcomm_session *s, hcomm_domain handle, struct hc_call
 	hc_event_join_end(s, d, r, r ? hcomm_last_error() : "");
 }
 
+void hc_join_none(struct hcomm_session *s, hcomm_domain handle, const char *text)
+{
+	struct hc_domain *d = domain_of(s, handle);
+
+	if (!d)
+		return;
+	hc_event_join_end(s, d, 0, text);
+	hc_domain_free(d);
+}
+
 static void finish(struct hcomm_session *s, struct hc_call *c)
 {
 	struct work *w = (struct work *)(void *)c; /* its first member */

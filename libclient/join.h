@@ -34,6 +34,8 @@ int hc_join_run(struct hcomm_session *s, const struct hc_join *j, hcomm_domain *
 int hc_join_take(struct hcomm_session *s, struct hc_domain *d, struct hc_call *c);
 /* The end of a join without a waiter: take it, or fail, and queue the event. */
 void hc_join_finish(struct hcomm_session *s, hcomm_domain handle, struct hc_call *c);
+/* It ended well without a domain: queue the event, end the handle. */
+void hc_join_none(struct hcomm_session *s, hcomm_domain handle, const char *text);
 /* Send a request whose answer nobody waits for. */
 int hc_call_fire(struct hcomm_session *s, uint16_t want, const struct hc_desc *desc,
 		 const void *msg);

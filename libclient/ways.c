@@ -428,13 +428,24 @@ static bool go_on(struct hcomm_session *s, struct split *w)
 	return !w->call.outcome;
 }
 
+/* No group for this rank: the split has ended well, and the handle with it. */
+static bool in_none(struct hcomm_session *s, const struct split *w)
+{
+	struct hc_m_split_r m;
+
+	return !w->second && !w->call.outcome &&
+	       !hc_call_answer(&s->sess, &w->call, &hc_desc_split_r, &m) && !m.ranks.count;
+}
+
 static void finish_split(struct hcomm_session *s, struct hc_call *c)
 {
 	struct split *w = (struct split *)(void *)c; /* its first member */
 
 	if (s && go_on(s, w))
 		return;
-	if (s)
+	if (s && in_none(s, w))
+		hc_join_none(s, w->handle, "this rank is in no group of the split");
+	else if (s)
 		hc_join_finish(s, w->handle, c);
 	hc_call_fini(c);
 	free(w);

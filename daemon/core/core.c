@@ -1,0 +1,417 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The step: one event in, then slices of what is under way, actions out. See core.h, state.h.
+ *
+ * Order inside of a step, fixed so that the same events give the same actions: the event; then,
+ * until nothing is left or the budget is used, the work of parts (what is told must be told of
+ * the present state), the ring of messages to this node itself, and dead processes.
+ */
+#include "core.h"
+
+#include "ask.h"
+#include "device.h"
+#include "emit.h"
+#include "home.h"
+#include "pages.h"
+#include "part.h"
+#include "session.h"
+#include "split.h"
+#include "view.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define BUDGET 256u /* units of work in one step */
+
+/* ---- memory ---- */
+
+static void lay_out(struct hc_core *c, struct hc_mem *m, const struct hc_limits *lim)
+{
+	uint32_t asks = lim->sessions * 2 + 1024, processes = lim->sessions + 1024, i;
+	uint64_t *blocks;
+
+	c->lim = *lim;
+	c->sessions = hc_mem_take(m, lim->sessions, sizeof(*c->sessions));
+	hc_links_init(&c->session_links, m, lim->sessions);
+	blocks = hc_mem_take(m, lim->sessions, HC_ARENA_BLOCKS / 8);
+	for (i = 0; m->base && i < lim->sessions; i++)
+		c->sessions[i].blocks = blocks + (size_t)i * (HC_ARENA_BLOCKS / 64);
+	c->processes = hc_mem_take(m, processes, sizeof(*c->processes));
+	hc_pool_init(&c->process_pool, m, processes);
+	hc_index_init(&c->process_index, m, processes);
+	hc_links_init(&c->process_links, m, processes);
+	c->devices = hc_mem_take(m, lim->devices, sizeof(*c->devices));
+	c->parts = hc_mem_take(m, lim->domains, sizeof(*c->parts));
+	hc_pool_init(&c->part_pool, m, lim->domains);
+	hc_index_init(&c->part_by_id, m, lim->domains);
+	hc_index_init(&c->part_by_key, m, lim->domains);
+	hc_index_init(&c->part_by_name, m, lim->domains);
+	hc_links_init(&c->work_links, m, lim->domains);
+	c->seats = hc_mem_take(m, lim->ranks, sizeof(*c->seats));
+	hc_spans_init(&c->seat_spans, m, lim->ranks);
+	hc_links_init(&c->seat_links, m, lim->ranks);
+	c->homes = hc_mem_take(m, lim->domains, sizeof(*c->homes));
+	hc_pool_init(&c->home_pool, m, lim->domains);
+	hc_index_init(&c->home_by_id, m, lim->domains);
+	hc_index_init(&c->home_by_key, m, lim->domains);
+	hc_index_init(&c->home_by_name, m, lim->domains);
+	c->places = hc_mem_take(m, lim->ranks, sizeof(*c->places));
+	hc_spans_init(&c->place_spans, m, lim->ranks);
+	hc_links_init(&c->store_links, m, 2 * lim->domains);
+	c->asks = hc_mem_take(m, asks, sizeof(*c->asks));
+	hc_pool_init(&c->ask_pool, m, asks);
+	hc_links_init(&c->ask_links, m, asks);
+	c->names = hc_mem_take(m, 2 * lim->domains, sizeof(*c->names));
+	hc_pool_init(&c->name_pool, m, 2 * lim->domains);
+	c->causes = hc_mem_take(m, 2 * lim->domains, sizeof(*c->causes));
+	hc_pool_init(&c->cause_pool, m, 2 * lim->domains);
+	c->rolls = hc_mem_take(m, HC_ROLLS, sizeof(*c->rolls));
+	c->roll_entries =
+		hc_mem_take(m, (size_t)HC_ROLLS * lim->ranks_per_domain, sizeof(*c->roll_entries));
+	c->ended = hc_mem_take(m, lim->ended, sizeof(*c->ended));
+	c->gathers = hc_mem_take(m, HC_GATHERS, sizeof(*c->gathers));
+	c->voices = hc_mem_take(m, lim->ranks, sizeof(*c->voices));
+	hc_spans_init(&c->voice_spans, m, lim->ranks);
+	hc_timers_init(&c->timers, m, 2 * lim->domains + HC_GATHERS);
+	c->nodes = hc_mem_take(m, HC_NODE_MAX, sizeof(*c->nodes));
+	c->node_mark = hc_mem_take(m, HC_NODE_MAX, sizeof(*c->node_mark));
+	c->ring = hc_mem_take(m, HC_RING_BYTES, 1);
+	c->taken = hc_mem_take(m, HC_RING_BYTES, 1);
+	c->scratch = hc_mem_take(m, HC_OUT_BYTES, 1);
+}
+
+size_t hc_core_bytes(const struct hc_limits *limits)
+{
+	struct hc_mem m = {0};
+	struct hc_core none = {0}; /* only counts */
+
+	hc_mem_take(&m, 1, sizeof(none));
+	lay_out(&none, &m, limits);
+	return m.used;
+}
+
+struct hc_core *hc_core_init(void *memory, size_t bytes, const struct hc_limits *limits,
+			     const struct hc_self *self, const struct hc_settings *settings)
+{
+	struct hc_mem m = {.base = memory, .size = bytes};
+	struct hc_core *c;
+
+	hc_assert(memory && bytes >= hc_core_bytes(limits));
+	c = hc_mem_take(&m, 1, sizeof(*c));
+	lay_out(c, &m, limits);
+	c->self = *self;
+	c->set = *settings;
+	c->rng = (struct hc_hash_key){self->seed[0], self->seed[1]};
+	hc_core_node(c, self->name);
+	return c;
+}
+
+uint32_t hc_core_find_node(const struct hc_core *c, const char *name)
+{
+	uint32_t i;
+
+	for (i = 0; i < c->nnodes; i++)
+		if (!strcmp(c->nodes[i], name))
+			return i;
+	return HC_NONE;
+}
+
+uint32_t hc_core_node(struct hc_core *c, const char *name)
+{
+	uint32_t i = hc_core_find_node(c, name);
+
+	if (i != HC_NONE || c->nnodes == HC_NODE_MAX)
+		return i;
+	hc_str_copy(hc_str(name), c->nodes[c->nnodes], sizeof(c->nodes[0]));
+	return c->nnodes++;
+}
+
+/* ---- requests ---- */
+
+/* One case of a request: decode it, or say that it is malformed. */
+#define CASE(type, call)                                                                           \
+	case HC_MSG_##type:                                                                        \
+		if (hc_decode(&hc_desc_##type, s->proto, f->body, f->body_len, &m.type))           \
+			goto malformed;                                                            \
+		call;                                                                              \
+		return
+
+static void request(struct hc_core *c, struct hc_session *s, const struct hc_event *ev)
+{
+	const struct hc_frame *f = ev->u.request.frame;
+	const uint32_t id = f->head.id;
+	union {
+		struct hc_m_ping ping;
+		struct hc_m_root_info root_info;
+		struct hc_m_join_root join_root;
+		struct hc_m_join_table join_table;
+		struct hc_m_join_local join_local;
+		struct hc_m_create create;
+		struct hc_m_add_device add_device;
+		struct hc_m_activate activate;
+		struct hc_m_attach attach;
+		struct hc_m_sub sub;
+		struct hc_m_split split;
+		struct hc_m_leave leave;
+		struct hc_m_destroy destroy;
+		struct hc_m_abort abort;
+		struct hc_m_status status;
+		struct hc_m_ops_ended ops_ended;
+		struct hc_m_subscribe subscribe;
+		struct hc_m_query query;
+	} m;
+	char text[128];
+
+	switch (f->head.type) {
+		CASE(ping, hc_emit_done(c, s->id, id, m.ping.value, ""));
+		CASE(root_info, hc_join_root_info(c, s, id, &m.root_info));
+		CASE(join_root, hc_join_root(c, s, id, &m.join_root));
+		CASE(join_table, hc_join_table(c, s, id, &m.join_table, ev->u.request.roster));
+		CASE(join_local, hc_join_local(c, s, id, &m.join_local));
+		CASE(create, hc_join_create(c, s, id, &m.create));
+		CASE(add_device, hc_join_add_device(c, s, id, &m.add_device));
+		CASE(activate, hc_join_activate(c, s, id, &m.activate));
+		CASE(attach, hc_join_attach(c, s, id, &m.attach));
+		CASE(sub, hc_join_sub(c, s, id, &m.sub));
+		CASE(split, hc_split(c, s, id, &m.split));
+		CASE(leave, hc_part_leave(c, s, id, &m.leave));
+		CASE(destroy, hc_part_destroy(c, s, id, &m.destroy));
+		CASE(abort, hc_part_abort(c, s, id, &m.abort));
+		CASE(status, hc_view_status(c, s, id, &m.status));
+		CASE(ops_ended, hc_part_ops_ended(c, s, m.ops_ended.id));
+		CASE(subscribe, hc_session_subscribe(c, s, id, &m.subscribe));
+		CASE(query, hc_view_query(c, s, id, &m.query));
+	default:
+		HC_TEXT(text, "message %u is not a request that this daemon knows", f->head.type);
+		hc_emit_error(c, s->id, id, HC_E_NOT_SUPPORTED, text);
+		return;
+	}
+malformed:
+	HC_TEXT(text, "message %u is shorter, longer or otherwise than its type says",
+		f->head.type);
+	hc_emit_error(c, s->id, id, HC_E_MALFORMED, text);
+}
+
+/* These make things: not for those who only may look. */
+static bool needs_member(uint16_t type)
+{
+	return (type >= HC_MSG_root_info && type <= HC_MSG_split) ||
+	       (type >= HC_MSG_leave && type <= HC_MSG_abort);
+}
+
+static void on_request(struct hc_core *c, const struct hc_event *ev)
+{
+	const struct hc_frame *f = ev->u.request.frame;
+	struct hc_session *s = hc_session_get(c, ev->session);
+
+	c->requests++;
+	if (!s) {
+		if (f->head.type == HC_MSG_hello)
+			hc_session_hello(c, ev);
+		else
+			hc_emit_error(c, ev->session, f->head.id, HC_E_MALFORMED,
+				      "the first message of a session is hello");
+		return;
+	}
+	s->requests++;
+	if (f->head.type == HC_MSG_hello)
+		hc_emit_error(c, s->id, f->head.id, HC_E_INVALID, "hello was said already");
+	else if (needs_member(f->head.type) && s->role == HC_W_role_NONE)
+		hc_emit_error(c, s->id, f->head.id, HC_E_PERMISSION,
+			      "only members of the group hcomm may do that");
+	else if (!hc_emit_ring_spare(c))
+		hc_emit_error(c, s->id, f->head.id, HC_E_AGAIN, "the daemon is busy");
+	else
+		request(c, s, ev);
+}
+
+/* ---- messages between home and part ---- */
+
+#define WORD(type, call)                                                                           \
+	case HC_MSG_##type:                                                                        \
+		if (hc_decode(&hc_desc_##type, HC_PROTO_MAX, f->body, f->body_len, &m.type))       \
+			return HC_E_MALFORMED;                                                     \
+		call;                                                                              \
+		return 0
+
+static int message(struct hc_core *c, uint32_t node, const struct hc_frame *f)
+{
+	union {
+		struct hc_m_arrive arrive;
+		struct hc_m_verdict verdict;
+		struct hc_m_depart depart;
+		struct hc_m_prepare prepare;
+		struct hc_m_prepared prepared;
+		struct hc_m_commit commit;
+		struct hc_m_cancel cancel;
+		struct hc_m_state state;
+		struct hc_m_cut_ask cut_ask;
+		struct hc_m_cut_report cut_report;
+		struct hc_m_cut cut;
+		struct hc_m_drain_report drain_report;
+		struct hc_m_gone gone;
+		struct hc_m_control control;
+		struct hc_m_control_r control_r;
+		struct hc_m_gather gather;
+		struct hc_m_gathered gathered;
+	} m;
+	char text[HC_TEXT_MAX + 1];
+
+	switch (f->head.type) {
+		WORD(arrive, hc_home_on_arrive(c, node, &m.arrive));
+		WORD(verdict, hc_part_on_verdict(c, node, &m.verdict));
+		WORD(depart, hc_home_on_depart(c, node, &m.depart));
+		WORD(prepare, hc_part_on_prepare(c, node, &m.prepare));
+		WORD(prepared, hc_home_on_prepared(c, node, &m.prepared));
+		WORD(commit, hc_part_on_commit(c, node, &m.commit));
+		WORD(cancel, hc_part_on_cancel(c, &m.cancel));
+		WORD(state, hc_part_on_state(c, &m.state));
+		WORD(cut_ask, hc_part_on_cut_ask(c, &m.cut_ask));
+		WORD(cut_report, hc_home_on_cut_report(c, node, &m.cut_report));
+		WORD(cut, hc_part_on_cut(c, &m.cut));
+		WORD(drain_report, hc_home_on_drain_report(c, node, &m.drain_report));
+		WORD(gone, hc_part_on_gone(c, &m.gone));
+		WORD(control, hc_home_on_control(c, node, &m.control));
+		WORD(control_r, hc_ask_answer(c, m.control_r.ticket, m.control_r.code,
+					      hc_str_copy(m.control_r.text, text, sizeof(text))));
+		WORD(gather, hc_split_on_gather(c, node, &m.gather));
+		WORD(gathered, hc_split_on_gathered(c, &m.gathered));
+	}
+	return HC_E_NOT_SUPPORTED;
+}
+
+static void on_peer(struct hc_core *c, const struct hc_event *ev)
+{
+	char text[128];
+
+	if (!message(c, ev->u.peer.node, ev->u.peer.frame))
+		return;
+	HC_TEXT(text, "node %s sent a message of type %u that is none", c->nodes[ev->u.peer.node],
+		ev->u.peer.frame->head.type);
+	hc_emit_log(c, HC_LOG_WARN, 0, 0, HC_NONE, text);
+}
+
+/* ---- the step ---- */
+
+static void on_persisted(struct hc_core *c, uint64_t seq)
+{
+	uint32_t n;
+	uint64_t stored;
+
+	while ((n = hc_list_first(&c->storing)) != HC_NONE && hc_emit_room(c) &&
+	       hc_emit_ring_spare(c)) {
+		stored = n < c->lim.domains ? c->homes[n].stored
+					    : c->parts[n - c->lim.domains].stored;
+		if (stored > seq)
+			break;
+		hc_list_del(&c->storing, &c->store_links, n);
+		if (n < c->lim.domains)
+			hc_home_stored(c, hc_home(c, n));
+		else
+			hc_part_stored(c, hc_part(c, n - c->lim.domains));
+	}
+	c->persisted = seq;
+}
+
+static void fire(struct hc_core *c, uint32_t timer)
+{
+	if (timer < c->lim.domains)
+		hc_home_timeout(c, hc_home(c, timer));
+	else if (timer < 2 * c->lim.domains)
+		hc_part_timeout(c, hc_part(c, timer - c->lim.domains));
+	else
+		hc_split_timeout(c, timer - 2 * c->lim.domains);
+}
+
+static void on_event(struct hc_core *c, const struct hc_event *ev)
+{
+	switch (ev->kind) {
+	case HC_EV_START:
+	case HC_EV_TIMEOUT: return; /* run() looks at what is due */
+	case HC_EV_REQUEST: on_request(c, ev); return;
+	case HC_EV_SESSION_LOST: hc_session_lost(c, ev->session); return;
+	case HC_EV_PROCESS_DEAD:
+		hc_session_dead(c, ev->u.process.pid, ev->u.process.started);
+		return;
+	case HC_EV_PEER_MSG: on_peer(c, ev); return;
+	case HC_EV_DEVICE_FACT: hc_device_fact(c, ev->u.device); return;
+	case HC_EV_PERSISTED: on_persisted(c, ev->u.persisted); return;
+	case HC_EV_CONFIG: c->set = *ev->u.settings; return;
+	case HC_EV_OPS_SAMPLE: hc_part_sample(c, ev); return;
+	case HC_EV_ROW: return; /* taken back in a later step of the project */
+	}
+}
+
+static bool stored_waits(const struct hc_core *c)
+{
+	uint32_t n = hc_list_first(&c->storing);
+
+	if (n == HC_NONE)
+		return false;
+	return (n < c->lim.domains ? c->homes[n].stored : c->parts[n - c->lim.domains].stored) <=
+	       c->persisted;
+}
+
+/* One unit of what is under way; false when there is nothing. */
+static bool unit(struct hc_core *c)
+{
+	struct hc_frame f;
+	uint32_t timer;
+
+	if (hc_part_work(c))
+		return true;
+	if (hc_emit_ring(c, &f)) {
+		hc_assert(!message(c, HC_SELF_NODE, &f));
+		return true;
+	}
+	if (stored_waits(c)) {
+		on_persisted(c, c->persisted);
+		return true;
+	}
+	if (hc_split_work(c) || hc_session_reap(c))
+		return true;
+	timer = hc_timers_take(&c->timers, c->now);
+	if (timer == HC_NONE)
+		return false;
+	fire(c, timer);
+	return true;
+}
+
+void hc_core_step(struct hc_core *c, uint64_t now, const struct hc_event *event, struct hc_out *out)
+{
+	uint32_t i;
+
+	hc_assert(now >= c->now);
+	c->now = now;
+	c->out = out;
+	hc_assert(hc_emit_room(c));
+	on_event(c, event);
+	for (i = 0; i < BUDGET && hc_emit_room(c) && unit(c); i++)
+		;
+	c->out = NULL;
+}
+
+uint64_t hc_core_deadline(const struct hc_core *c)
+{
+	if (c->work.count || c->ring_used || c->reaping.count || c->answering || stored_waits(c))
+		return c->now;
+	return hc_timers_next(&c->timers);
+}
+
+void hc_core_counts(const struct hc_core *c, struct hc_core_counts *n)
+{
+	uint32_t i;
+
+	*n = (struct hc_core_counts){.domains = c->home_pool.used,
+				     .active = c->nactive,
+				     .forming = c->nforming,
+				     .damaged = c->ndamaged,
+				     .ranks = c->nseats,
+				     .sessions = c->nsessions,
+				     .requests = c->requests,
+				     .refused = c->refused};
+	for (i = 0; i < c->ndevices; i++) {
+		n->devices += c->devices[i].fact.present;
+		n->simulated += c->devices[i].fact.present && c->devices[i].fact.simulated;
+	}
+}

@@ -66,7 +66,7 @@ wait_for() {
 
 is_gone() {
 	# a child that ended and was not waited for yet has no command line
-	[ ! -e "/proc/$1" ] || [ -z "$(tr -d '\0' <"/proc/$1/cmdline" 2>/dev/null)" ]
+	[ ! -e "/proc/$1" ] || [ -z "$(tr -d '\0' 2>/dev/null <"/proc/$1/cmdline")" ]
 }
 
 # end_of PID: its exit status, once it has ended
@@ -228,8 +228,8 @@ left=$(find "$dir/tmp" "$dir/state" \( -path "$dir/tmp/*" -o -name '*-wal' -o -n
 for cmdline in /proc/[0-9]*/cmdline; do
 	pid=${cmdline#/proc/}
 	pid=${pid%/cmdline}
-	[ "$pid" != $$ ] && tr '\0' ' ' <"$cmdline" 2>/dev/null | grep -qF "$dir" || continue
-	die "process $pid is left: $(tr '\0' ' ' <"$cmdline" 2>/dev/null)"
+	[ "$pid" != $$ ] && tr '\0' ' ' 2>/dev/null <"$cmdline" | grep -qF "$dir" || continue
+	die "process $pid is left: $(tr '\0' ' ' 2>/dev/null <"$cmdline")"
 done
 [ ${#started[@]} = 0 ] || die "processes are left: ${!started[*]}"
 say "the daemon stopped with status 0; no process, socket or temporary file is left"

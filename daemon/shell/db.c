@@ -28,8 +28,8 @@ static const char *const sql[STMTS] = {
 	[S_COMMIT] = "COMMIT",
 	[S_PUT] = "INSERT OR REPLACE INTO domain(id,row) VALUES(?,?)",
 	[S_DEL] = "DELETE FROM domain WHERE id=?",
-	[S_EVENT] = "INSERT INTO event(wall_ns,mono_ns,kind,domain,epoch,rank,pid,uid,text) "
-		    "VALUES(?,?,?,?,?,?,?,?,?)",
+	[S_EVENT] = ("INSERT INTO event(wall_ns,mono_ns,kind,domain,epoch,rank,pid,uid,text) "
+		     "VALUES(?,?,?,?,?,?,?,?,?)"),
 	[S_META_GET] = "SELECT value FROM meta WHERE key=?",
 	[S_META_SET] = "INSERT OR REPLACE INTO meta(key,value) VALUES(?,?)",
 	[S_DOMAINS] = "SELECT id,row FROM domain ORDER BY id",

@@ -88,6 +88,7 @@ int hc_procs_arena_make(struct hc_proc *p, uint64_t session, const struct hc_are
 		return r;
 	}
 	a->session = session;
+	a->proc = p;
 	at = arena_place(p->all, session);
 	hc_assert(!*at);
 	*at = a;
@@ -109,8 +110,10 @@ void hc_procs_arena_closed(struct hc_procs *all, uint64_t session)
 {
 	struct hc_held_arena *a = *arena_place(all, session);
 
-	if (a)
-		a->closed = true;
+	if (!a)
+		return;
+	a->closed = true;
+	drop_old_arenas(a->proc); /* many may have been open at once */
 }
 
 /* ---- processes ---- */

@@ -19,6 +19,7 @@
 #define HC_ARENA_AFTER_NS  10000000000u /* an arena is kept so long after its process */
 
 struct hc_held_arena {
+	struct hc_proc *proc;
 	struct hc_held_arena *hash_next, *proc_next;
 	uint64_t session;
 	bool closed; /* its session is gone */

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Case 74: a client that never reads.
+ *
+ * One stopped subscriber filled its buffer, the daemon's write blocked, and everybody stood still
+ * while all looked healthy. Here the subscriber loses events, which are counted for it and told
+ * to it with the first that it reads again; the daemon's memory has a bound, and the others do
+ * not feel it.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "ranks.h"
+#include "raw.h"
+#include "suite.h"
+
+enum { PINGS = 400, QUEUE_KIB = 256 };
+
+static struct hc_node node;
+
+static struct hcomm_session *open_session(void)
+{
+	struct hcomm_session *s;
+
+	ck_assert_int_eq(hcomm_open(NULL, &s), 0);
+	return s;
+}
+
+static int by_size(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* The 99th percentile of pings in ns. */
+static uint64_t p99_of_pings(struct hcomm_session *s)
+{
+	static uint64_t t[PINGS];
+
+	for (int i = 0; i < PINGS; i++) {
+		uint64_t began = hc_now_ns();
+
+		ck_assert_int_eq(hcomm_ping(s, 10000), 0);
+		t[i] = hc_now_ns() - began;
+	}
+	qsort(t, PINGS, sizeof(t[0]), by_size);
+	return t[PINGS * 99 / 100];
+}
+
+static void make_events(struct hcomm_session *s, unsigned cycles)
+{
+	hcomm_domain d;
+
+	for (unsigned i = 0; i < cycles; i++) {
+		if (hcomm_join_all_local(s, NULL, 0, NULL, 10000, &d) || hcomm_destroy(d, 10000))
+			hc_fail("cycle %u: %s", i, hcomm_last_error());
+	}
+}
+
+static uint64_t lost_of_daemon(void)
+{
+	struct hcomm_view_status s;
+
+	hc_ask_status(&s);
+	return s.events_lost;
+}
+
+/* Reads all that waits, and what comes then; the sum of `lost`. */
+static uint64_t read_on(int fd, struct hcomm_session *maker)
+{
+	static uint8_t buf[HC_PACKET_MAX];
+	struct hc_m_event m;
+	struct hc_frame f;
+	uint64_t lost = 0;
+
+	for (int i = 0; i < 100000 && !lost; i++) {
+		if (i % 100 == 0)
+			make_events(maker, 1); /* so that there is one after the gap */
+		if (!hc_raw_recv(fd, buf, &f))
+			hc_fail("the subscriber's session was ended");
+		if (f.head.type == HC_MSG_event &&
+		    !hc_decode(&hc_desc_event, HC_PROTO_MIN, f.body, f.body_len, &m))
+			lost += m.lost;
+	}
+	return lost;
+}
+
+START_TEST(it_loses_events_and_nobody_else_anything)
+{
+	static uint8_t buf[HC_PACKET_MAX];
+	const struct hc_m_subscribe all = {.id = 0, .on = 1};
+	struct hcomm_session *maker, *other;
+	uint64_t control, during;
+	unsigned long rss;
+	struct hc_frame f;
+	int deaf;
+
+	hc_node_start(&node, 2, NULL);
+	maker = open_session();
+	other = open_session();
+	make_events(maker, 200);
+	control = p99_of_pings(other);
+
+	deaf = hc_raw_session(node.socket);
+	ck_assert(hc_raw_ask(deaf, &hc_desc_subscribe, 2, &all, buf, &f));
+	ck_assert_uint_eq(f.head.type, HC_MSG_done);
+	rss = hc_proc_kib(node.pid, "VmRSS");
+	for (unsigned i = 0; i < 40 && !lost_of_daemon(); i++)
+		make_events(maker, 250);
+	ck_assert_uint_gt(lost_of_daemon(), 0);
+	make_events(maker, 250);
+	/* its queue, and what storing more events takes */
+	ck_assert_uint_le(hc_proc_kib(node.pid, "VmRSS"), rss + hc_growth_kib(QUEUE_KIB + 4096));
+
+	during = p99_of_pings(other);
+	/* twice the control, and room for a time slice of this machine */
+	ck_assert_uint_le(during, 2 * control + 4000000);
+	ck_assert_uint_gt(read_on(deaf, maker), 0);
+	close(deaf);
+	hcomm_close(maker);
+	hcomm_close(other);
+	hc_node_end(&node);
+}
+END_TEST
+
+/* One that asks for much and takes no answer stops itself alone. */
+START_TEST(a_flood_of_unread_answers_is_bounded)
+{
+	static uint8_t out[4096];
+	const struct hc_m_query query = {.view = HC_VIEW_setting};
+	struct hcomm_session *other;
+	unsigned long rss;
+	size_t n;
+	int deaf, sent = 0;
+
+	hc_node_start(&node, 2, NULL);
+	other = open_session();
+	deaf = hc_raw_session(node.socket);
+	rss = hc_proc_kib(node.pid, "VmRSS");
+	n = hc_raw_frame(out, sizeof(out), &hc_desc_query, 3, &query);
+	while (sent < 100000 && send(deaf, out, n, MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)n) {
+		sent++;
+		if (sent % 16 == 0)
+			ck_assert_int_eq(hcomm_ping(other, 5000), 0);
+	}
+	ck_assert_int_lt(sent, 100000); /* it was stopped: its queue is full or it is closed */
+	ck_assert_int_eq(hcomm_ping(other, 5000), 0);
+	ck_assert_uint_le(hc_proc_kib(node.pid, "VmRSS"), rss + hc_growth_kib(4096));
+	close(deaf);
+	hcomm_close(other);
+	hc_node_end(&node);
+}
+END_TEST
+
+static void add(TCase *t)
+{
+	tcase_add_test(t, it_loses_events_and_nobody_else_anything);
+	tcase_add_test(t, a_flood_of_unread_answers_is_bounded);
+}
+
+int main(void)
+{
+	return hc_suite_run("case_074_never_reads", add, 60);
+}

@@ -91,7 +91,7 @@ extern _Atomic(struct hc_domain *) hc_chunks[HC_CHUNKS] __attribute__((visibilit
 /* The slot of a handle, or NULL when there never was one. Its handle may be another by now. */
 static inline struct hc_domain *hc_slot(hcomm_domain handle)
 {
-	uint32_t index = (uint32_t)handle;
+	uint32_t index = (uint32_t)handle - 1; /* so that 0 leads nowhere */
 	struct hc_domain *chunk;
 
 	if (index >= HC_CHUNKS << HC_CHUNK_BITS)

@@ -2,7 +2,7 @@
 /*
  * The table of domain handles, one for the process, and how a forked child is told apart.
  *
- * A handle is generation << 32 | index. The generation is one counter for the process, so no
+ * A handle is generation << 32 | index + 1. The generation is one counter for the process, so no
  * handle is ever given twice, also over a close of all sessions. Slots come in chunks that never
  * move; a free slot waits at the end of a queue, so that it is long before one is used again.
  * When the last session and the last local domain have gone, everything is unmapped.
@@ -45,6 +45,11 @@ static struct {
 
 /* Room for one page at any page size. */
 static unsigned char wiped[2 * PAGE_MAX];
+
+static struct hc_domain *slot_at(uint32_t index)
+{
+	return hc_slot(index + 1);
+}
 
 static size_t page_bytes(void)
 {
@@ -129,7 +134,7 @@ static void free_locals(void)
 	uint32_t i;
 
 	for (i = 0; i < table.slots; i++)
-		free(hc_slot(i)->local);
+		free(slot_at(i)->local);
 }
 
 void hc_process_leave(uint64_t stamp)
@@ -170,7 +175,7 @@ static int take_slot(struct hc_domain **d)
 	int r;
 
 	if (i != NO_SLOT) {
-		*d = hc_slot(i);
+		*d = slot_at(i);
 		table.first_free = (*d)->next_free;
 		if (table.first_free == NO_SLOT)
 			table.last_free = NO_SLOT;
@@ -179,7 +184,7 @@ static int take_slot(struct hc_domain **d)
 	r = grow();
 	if (r)
 		return r;
-	*d = hc_slot(table.slots);
+	*d = slot_at(table.slots);
 	(*d)->index = table.slots++;
 	return 0;
 }
@@ -190,7 +195,7 @@ static void put_slot(struct hc_domain *d)
 	if (table.last_free == NO_SLOT)
 		table.first_free = d->index;
 	else
-		hc_slot(table.last_free)->next_free = d->index;
+		slot_at(table.last_free)->next_free = d->index;
 	table.last_free = d->index;
 }
 
@@ -225,7 +230,7 @@ int hc_domain_new(struct hcomm_session *session, struct hc_domain **out)
 		d->nranks = d->epoch = d->tag = 0;
 		d->name[0] = '\0';
 		link_session(d, session);
-		d->handle = (uint64_t)table.generation << 32 | d->index;
+		d->handle = (uint64_t)table.generation << 32 | (d->index + 1);
 		*out = d;
 	}
 	pthread_mutex_unlock(&table.lock);

@@ -86,6 +86,12 @@ static int address_differs(const struct hc_device *d, uint32_t rank, const struc
 	return HC_E_INVALID;
 }
 
+static bool others_use(const struct hc_device *d, uint32_t process)
+{
+	return d->holder != HC_NONE &&
+	       (d->holder != process || d->users - d->idle - d->held > 0);
+}
+
 int hc_device_check(struct hc_core *c, uint32_t index, uint32_t rank, uint32_t process, bool shared,
 		    const struct hc_addr *addr, char *text, size_t bytes)
 {
@@ -97,12 +103,13 @@ int hc_device_check(struct hc_core *c, uint32_t index, uint32_t rank, uint32_t p
 		snprintf(text, bytes, "device %u of rank %u is offline", index, rank);
 		return HC_E_DEVICE_OFFLINE;
 	}
-	if (process != HC_NONE && d->users && d->holder != HC_NONE && d->holder != process &&
-	    !(shared && d->shared)) {
+	if (process != HC_NONE && others_use(d, process) && !(shared && !d->alone)) {
 		snprintf(
 			text, bytes,
-			"device %u of rank %u is held by process %u; to share it, both must say so",
-			index, rank, c->processes[d->holder].pid);
+			"device %u of rank %u is held by process %u%s; to share it, both must say "
+			"so",
+			index, rank, c->processes[d->holder].pid,
+			d->holder == process ? ", which is this one, and shared by others" : "");
 		return HC_E_BUSY;
 	}
 	return address_differs(d, rank, addr, text, bytes);
@@ -124,19 +131,45 @@ void hc_device_take(struct hc_core *c, uint32_t index, uint32_t process, bool sh
 	struct hc_device *d = hc_device_get(c, index);
 
 	hc_assert(d);
-	if (!d->users || d->holder == HC_NONE) {
+	if (d->holder == HC_NONE)
 		d->holder = process;
-		d->shared = shared;
-	}
 	d->users++;
+	d->idle += process == HC_NONE;
+	d->held += process != HC_NONE && process == d->holder;
+	d->alone += !shared;
 }
 
-void hc_device_release(struct hc_core *c, uint32_t index)
+/* The holder of a shared device has gone: another of its processes is named now. */
+static void pass_on(struct hc_core *c, struct hc_device *d)
+{
+	const struct hc_seat *s;
+	uint32_t n, i;
+
+	d->holder = HC_NONE;
+	for (n = 0; n < c->part_pool.fresh; n++)
+		for (i = 0; i < c->parts[n].nseats; i++) {
+			s = &c->seats[c->parts[n].seats + i];
+			if (!(s->flags & SEAT_DEVICE) || s->device != d->fact.index ||
+			    s->process == HC_NONE)
+				continue;
+			if (d->holder == HC_NONE)
+				d->holder = s->process;
+			d->held += s->process == d->holder;
+		}
+}
+
+void hc_device_release(struct hc_core *c, uint32_t index, uint32_t process, bool shared)
 {
 	struct hc_device *d = hc_device_get(c, index);
 
-	if (!d || !d->users)
+	hc_assert(d && d->users);
+	d->users--;
+	d->alone -= !shared;
+	d->idle -= process == HC_NONE;
+	if (process == HC_NONE || process != d->holder || --d->held)
 		return;
-	if (--d->users == 0)
+	if (d->users > d->idle)
+		pass_on(c, d);
+	else
 		d->holder = HC_NONE;
 }

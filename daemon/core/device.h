@@ -23,6 +23,7 @@ int hc_device_check(struct hc_core *c, uint32_t index, uint32_t rank, uint32_t p
 /* A device that nobody uses, or HC_NONE. */
 uint32_t hc_device_any(struct hc_core *c, uint32_t process);
 void hc_device_take(struct hc_core *c, uint32_t index, uint32_t process, bool shared);
-void hc_device_release(struct hc_core *c, uint32_t index);
+/* The same values as it was taken with; the seat has no process any more. */
+void hc_device_release(struct hc_core *c, uint32_t index, uint32_t process, bool shared);
 
 #endif

@@ -217,13 +217,17 @@ void hc_emit_log(struct hc_core *c, enum hc_level level, uint16_t code, uint64_t
 		 uint32_t rank, const char *text)
 {
 	struct hc_action *a = hc_emit_action(c, HC_ACT_LOG);
-	size_t len = strlen(text);
+	uint8_t *to = c->out->bytes + c->out->used;
+	size_t len = strlen(text), i;
 
 	a->u.log.level = level;
 	a->u.log.code = code;
 	a->u.log.domain = domain;
 	a->u.log.rank = rank;
-	memcpy(c->out->bytes + c->out->used, text, len + 1);
+	/* names and reasons come from outside */
+	for (i = 0; i < len; i++)
+		to[i] = (uint8_t)((uint8_t)text[i] < ' ' || text[i] == 0x7f ? '?' : text[i]);
+	to[len] = '\0';
 	keep(c, a, len + 1);
 	a->len = (uint32_t)len;
 }

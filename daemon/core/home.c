@@ -65,6 +65,19 @@ const char *hc_home_name(const struct hc_core *c, const struct hc_home *h, char 
 	return text;
 }
 
+struct hc_home *hc_home_named(struct hc_core *c, uint32_t uid, bool any, struct hc_str name)
+{
+	struct hc_home *h = name.len ? by_name(c, uid, name) : NULL;
+	char text[32];
+	uint32_t i;
+
+	for (i = 0; !h && i < c->home_pool.fresh; i++)
+		if (c->homes[i].id && (any || c->homes[i].uid == uid) &&
+		    hc_str_eq(hc_str(hc_home_name(c, &c->homes[i], text, sizeof(text))), name))
+			h = &c->homes[i];
+	return h;
+}
+
 /* ---- make ---- */
 
 static bool name_is_fine(struct hc_str name)
@@ -233,12 +246,12 @@ uint32_t hc_home_each_node(struct hc_core *c, struct hc_home *h, hc_home_node_fn
 	const struct hc_place *pl;
 	uint32_t i, n = 0;
 
-	c->mark++;
+	c->node_round++;
 	for (i = 0; i < h->nranks; i++) {
 		pl = &c->places[h->places + i];
-		if (pl->state == HC_W_member_state_EXPECTED || c->node_mark[pl->node] == c->mark)
+		if (pl->state == HC_W_member_state_EXPECTED || c->node_mark[pl->node] == c->node_round)
 			continue;
-		c->node_mark[pl->node] = c->mark;
+		c->node_mark[pl->node] = c->node_round;
 		fn(c, h, pl->node);
 		n++;
 	}
@@ -359,6 +372,38 @@ const struct hc_ended *hc_home_ended(const struct hc_core *c, uint64_t id)
 	return NULL;
 }
 
+void hc_home_over(struct hc_core *c, struct hc_home *h)
+{
+	const uint32_t n = hc_home_number(c, h);
+
+	hc_index_del(&c->home_by_key, n);
+	hc_index_del(&c->home_by_name, n);
+	hc_timers_set(&c->timers, n, HC_NEVER);
+	h->step = HOME_OVER;
+	hc_list_push(&c->over, &c->store_links, n);
+}
+
+bool hc_home_work(struct hc_core *c)
+{
+	uint32_t n = hc_list_first(&c->over), i, ask;
+	struct hc_home *h;
+	const struct hc_ask *a;
+
+	if (n == HC_NONE)
+		return false;
+	h = hc_home(c, n);
+	for (i = 0; i < 16 && (ask = hc_list_first(&h->asks)) != HC_NONE; i++) {
+		a = &c->asks[ask];
+		hc_home_answer(c, h, ask, h->wish_end && !a->active ? 0 : h->end_code);
+	}
+	if (h->asks.count)
+		return true;
+	hc_list_del(&c->over, &c->store_links, n);
+	h->step = HOME_NOTHING;
+	hc_home_unmake(c, h->id);
+	return true;
+}
+
 /* The end is stored: tell all, answer, forget. */
 static void over(struct hc_core *c, struct hc_home *h)
 {
@@ -368,8 +413,7 @@ static void over(struct hc_core *c, struct hc_home *h)
 	hc_emit_log(c, HC_LOG_INFO, HC_W_event_code_DOMAIN_DESTROYED, h->id, HC_NONE, text);
 	hc_home_each_node(c, h, send_gone);
 	hc_home_remember(c, h, h->state);
-	hc_home_answer(c, h, h->end_code, hc_home_cause(c, h));
-	hc_home_unmake(c, h->id);
+	hc_home_over(c, h);
 }
 
 void hc_home_end(struct hc_core *c, struct hc_home *h, uint8_t state, int code, const char *text)
@@ -397,6 +441,7 @@ void hc_home_stored(struct hc_core *c, struct hc_home *h)
 	case HOME_NOTHING:
 	case HOME_PREPARING:
 	case HOME_CUTTING:
+	case HOME_OVER:
 	case HOME_DRAINING: hc_assert(!"a step that waits for no row"); return;
 	}
 }

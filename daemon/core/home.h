@@ -19,6 +19,8 @@ int hc_home_make(struct hc_core *c, uint64_t id, uint64_t key_a, uint64_t key_b,
 void hc_home_unmake(struct hc_core *c, uint64_t id);
 struct hc_home *hc_home_by_id(struct hc_core *c, uint64_t id);
 struct hc_home *hc_home_by_key(struct hc_core *c, uint64_t key_a, uint64_t key_b);
+/* By its name, also a derived one. any: of whatever owner, when the user has none of that name. */
+struct hc_home *hc_home_named(struct hc_core *c, uint32_t uid, bool any, struct hc_str name);
 const char *hc_home_name(const struct hc_core *c, const struct hc_home *h, char *text,
 			 size_t bytes);
 const char *hc_home_cause(const struct hc_core *c, const struct hc_home *h);
@@ -40,6 +42,9 @@ void hc_home_stored(struct hc_core *c, struct hc_home *h);
 /* Keep why it ended. */
 const struct hc_ended *hc_home_ended(const struct hc_core *c, uint64_t id);
 void hc_home_remember(struct hc_core *c, struct hc_home *h, uint8_t state);
+/* All have been told: answer those who wait, a few in each unit of work, and forget it. */
+void hc_home_over(struct hc_core *c, struct hc_home *h);
+bool hc_home_work(struct hc_core *c);
 void hc_home_timeout(struct hc_core *c, struct hc_home *h);
 /* Tell the state to every node. */
 void hc_home_tell_state(struct hc_core *c, struct hc_home *h);
@@ -54,8 +59,9 @@ void hc_home_activate(struct hc_core *c, uint64_t id, struct hc_session *s, uint
 void hc_home_attached(struct hc_core *c, uint64_t id, uint32_t rank, uint32_t process);
 void hc_home_form_timeout(struct hc_core *c, struct hc_home *h);
 void hc_home_commit(struct hc_core *c, struct hc_home *h);
-/* Everybody is told at once; nothing stays. */
-void hc_home_cancel(struct hc_core *c, struct hc_home *h, int code, const char *text);
+/* Everybody is told at once, and node `also` even if no rank of it has come; nothing stays. */
+void hc_home_cancel(struct hc_core *c, struct hc_home *h, uint32_t also, int code,
+		    const char *text);
 /* Keep what a table says of its ranks, for those who do not come. */
 void hc_home_learn(struct hc_core *c, const struct hc_roster *t);
 const struct hc_roll_entry *hc_home_roll(const struct hc_core *c, const struct hc_home *h,
@@ -65,7 +71,8 @@ void hc_home_missing(struct hc_core *c, struct hc_home *h, char *text, size_t by
 
 /* ---- home_life.c ---- */
 /* `ticket` of `node` waits for this home's end or activation; false when too many do. */
-bool hc_home_wait(struct hc_core *c, struct hc_home *h, uint32_t node, uint64_t ticket);
+bool hc_home_wait(struct hc_core *c, struct hc_home *h, uint32_t node, uint64_t ticket,
+		  bool active);
 /* Begin to drain for a destroy. timeout_ms 0: drain_timeout_s. */
 void hc_home_drain(struct hc_core *c, struct hc_home *h, uint32_t timeout_ms, uint32_t uid);
 /* The row of a damage is stored: tell it. */
@@ -77,7 +84,9 @@ void hc_home_on_control(struct hc_core *c, uint32_t node, const struct hc_m_cont
 void hc_home_on_cut_report(struct hc_core *c, uint32_t node, const struct hc_m_cut_report *m);
 void hc_home_on_drain_report(struct hc_core *c, uint32_t node, const struct hc_m_drain_report *m);
 void hc_home_life_timeout(struct hc_core *c, struct hc_home *h);
-/* Answer all who wait for this home. */
-void hc_home_answer(struct hc_core *c, struct hc_home *h, int code, const char *text);
+/* Answer one who waits for this home; the text is the home's cause. */
+void hc_home_answer(struct hc_core *c, struct hc_home *h, uint32_t ask, int code);
+/* The same for the one who waits for its activation, if any. */
+void hc_home_answer_active(struct hc_core *c, struct hc_home *h);
 
 #endif

@@ -121,6 +121,11 @@ static void send_verdict(struct hc_core *c, uint32_t node, const struct hc_m_arr
 	hc_emit_send(c, node, &hc_desc_verdict, &v);
 }
 
+static void accept(struct hc_core *c, struct hc_home *h, uint32_t node, const struct hc_m_arrive *m)
+{
+	send_verdict(c, node, m, h->id, 0, h->name == HC_NONE ? "" : c->names[h->name]);
+}
+
 static void send_cancel(struct hc_core *c, struct hc_home *h, uint32_t node)
 {
 	struct hc_m_cancel m = {.id = h->id,
@@ -132,20 +137,23 @@ static void send_cancel(struct hc_core *c, struct hc_home *h, uint32_t node)
 	hc_emit_send(c, node, &hc_desc_cancel, &m);
 }
 
-void hc_home_cancel(struct hc_core *c, struct hc_home *h, int code, const char *text)
+void hc_home_cancel(struct hc_core *c, struct hc_home *h, uint32_t also, int code, const char *text)
 {
 	char line[HC_CAUSE_MAX + 64], name[32];
 
 	hc_home_set_cause(c, h, HC_W_event_code_DOMAIN_FAILED, HC_NONE, 0, text);
 	h->end_code = (uint16_t)code;
-	h->step = HOME_NOTHING;
+	if (h->staged)
+		also = HC_SELF_NODE; /* its part is here from the first, its ranks may not be */
 	HC_TEXT(line, "%s: %s", hc_home_name(c, h, name, sizeof(name)), text);
 	hc_emit_log(c, HC_LOG_WARN, HC_W_event_code_DOMAIN_FAILED, h->id, HC_NONE, line);
 	hc_emit_journal(c, HC_W_event_code_DOMAIN_FAILED, h->id, 0, HC_NONE, 0, h->uid, text);
 	hc_home_each_node(c, h, send_cancel);
+	if (also != HC_NONE && c->node_mark[also] != c->node_round)
+		send_cancel(c, h, also);
 	hc_home_remember(c, h, HC_W_domain_state_FAILED);
-	hc_home_answer(c, h, h->wish_end ? 0 : code, text);
-	hc_home_unmake(c, h->id);
+	hc_home_set_state(c, h, HC_W_domain_state_FAILED);
+	hc_home_over(c, h);
 }
 
 /* ---- the two phases ---- */
@@ -181,7 +189,7 @@ void hc_home_on_prepared(struct hc_core *c, uint32_t node, const struct hc_m_pre
 	if (m->code) {
 		HC_TEXT(text, "node %s cannot take part: %.*s", c->nodes[node], (int)m->text.len,
 			m->text.p);
-		hc_home_cancel(c, h, m->code, text);
+		hc_home_cancel(c, h, HC_NONE, m->code, text);
 		return;
 	}
 	if (--h->pending)
@@ -221,7 +229,7 @@ void hc_home_commit(struct hc_core *c, struct hc_home *h)
 	HC_TEXT(text, "%s: ACTIVE, %u ranks", hc_home_name(c, h, name, sizeof(name)), h->nranks);
 	hc_emit_log(c, HC_LOG_INFO, HC_W_event_code_DOMAIN_ACTIVE, h->id, HC_NONE, text);
 	hc_home_each_node(c, h, send_commit);
-	hc_home_answer(c, h, 0, "");
+	hc_home_answer_active(c, h);
 	hc_home_settle(c, h);
 }
 
@@ -253,7 +261,9 @@ static struct hc_home *home_for(struct hc_core *c, uint32_t node, const struct h
 		send_verdict(c, node, m, 0, r, text);
 		return NULL;
 	}
-	return hc_home_by_id(c, id);
+	h = hc_home_by_id(c, id);
+	h->keyed = true;
+	return h;
 }
 
 /* The first rank that has come, to speak for the others; HC_NONE when there is none. */
@@ -312,6 +322,7 @@ static void take_place(struct hc_core *c, struct hc_home *h, uint32_t node,
 				.device = m->device,
 				.uid = m->uid,
 				.limit_ms = HC_NONE,
+				.asked_ms = m->timeout_ms,
 				.node = (uint16_t)node,
 				.state = HC_W_member_state_JOINED};
 	if (m->timeout_ms && waited_ms + m->timeout_ms < HC_NONE)
@@ -342,7 +353,7 @@ static void place_taken(struct hc_core *c, struct hc_home *h, uint32_t node,
 	char text[256];
 
 	if (pl->pid == m->pid && pl->started == m->started && pl->node == node) {
-		send_verdict(c, node, m, h->id, 0, "");
+		accept(c, h, node, m);
 		return;
 	}
 	HC_TEXT(text, "rank %u is held by process %u on node %s, which joined first", m->rank,
@@ -357,6 +368,10 @@ void hc_home_on_arrive(struct hc_core *c, uint32_t node, const struct hc_m_arriv
 
 	if (!h)
 		return;
+	if (!m->nranks || m->rank >= m->nranks) {
+		send_verdict(c, node, m, h->id, HC_E_INVALID, "the rank is none of the domain's");
+		return;
+	}
 	if (h->uid != m->uid) {
 		send_verdict(c, node, m, h->id, HC_E_PERMISSION,
 			     "the domain belongs to another user");
@@ -364,15 +379,8 @@ void hc_home_on_arrive(struct hc_core *c, uint32_t node, const struct hc_m_arriv
 	}
 	if (contradicts(c, h, node, m, text, sizeof(text))) {
 		/* the newcomer's part learns the id first, so that the end of it all finds it */
-		send_verdict(c, node, m, h->id, 0, "");
-		if (!h->nranks || m->rank >= h->nranks ||
-		    hc_home_place(c, h, m->rank)->state == HC_W_member_state_EXPECTED) {
-			h->end_code = HC_E_MISMATCH;
-			hc_home_set_cause(c, h, HC_W_event_code_DOMAIN_FAILED, HC_NONE, 0, text);
-			/* no place is taken by it, so the round of all nodes may miss it */
-			send_cancel(c, h, node);
-		}
-		hc_home_cancel(c, h, HC_E_MISMATCH, text);
+		accept(c, h, node, m);
+		hc_home_cancel(c, h, node, HC_E_MISMATCH, text);
 		return;
 	}
 	if (!h->nranks && !hc_home_set_nranks(c, h, m->nranks)) {
@@ -390,7 +398,7 @@ void hc_home_on_arrive(struct hc_core *c, uint32_t node, const struct hc_m_arriv
 		hc_timers_set(&c->timers, hc_home_number(c, h), h->deadline);
 	}
 	take_place(c, h, node, m);
-	send_verdict(c, node, m, h->id, 0, "");
+	accept(c, h, node, m);
 	if (h->arrived == h->nranks && !h->staged)
 		begin(c, h);
 }
@@ -403,7 +411,7 @@ void hc_home_withdraw(struct hc_core *c, struct hc_home *h, struct hc_place *pl,
 	if (h->step == HOME_PREPARING) {
 		HC_TEXT(text, "rank %u, pid %u on node %s, %s while the domain was activating",
 			m->rank, m->pid, c->nodes[pl->node], hc_word_depart(m->why));
-		hc_home_cancel(c, h, HC_E_PEER_LOST, text);
+		hc_home_cancel(c, h, HC_NONE, HC_E_PEER_LOST, text);
 		return;
 	}
 	if (pl->pid)
@@ -412,6 +420,8 @@ void hc_home_withdraw(struct hc_core *c, struct hc_home *h, struct hc_place *pl,
 	pl->gave_up = m->why == HC_W_depart_TIMEOUT;
 	h->arrived--;
 	c->domain_changes++;
+	if (h->keyed && !h->arrived)
+		hc_home_unmake(c, h->id);
 }
 
 void hc_home_activate(struct hc_core *c, uint64_t id, struct hc_session *s, uint32_t request,
@@ -434,7 +444,7 @@ void hc_home_activate(struct hc_core *c, uint64_t id, struct hc_session *s, uint
 		return;
 	}
 	ticket = hc_ask_open(c, s->id, request);
-	if (!ticket || !hc_home_wait(c, h, HC_SELF_NODE, ticket)) {
+	if (!ticket || !hc_home_wait(c, h, HC_SELF_NODE, ticket, true)) {
 		hc_ask_drop(c, ticket);
 		hc_emit_error(c, s->id, request, HC_E_LIMIT,
 			      "too many requests wait for an answer");
@@ -533,7 +543,7 @@ void hc_home_form_timeout(struct hc_core *c, struct hc_home *h)
 	uint32_t i;
 
 	if (h->step == HOME_PREPARING) {
-		hc_home_cancel(c, h, HC_E_TIMEOUT,
+		hc_home_cancel(c, h, HC_NONE, HC_E_TIMEOUT,
 			       "a node did not answer PREPARE within prepare_limit_s");
 		return;
 	}

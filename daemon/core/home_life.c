@@ -21,13 +21,13 @@
 
 /* ---- those who wait ---- */
 
-bool hc_home_wait(struct hc_core *c, struct hc_home *h, uint32_t node, uint64_t ticket)
+bool hc_home_wait(struct hc_core *c, struct hc_home *h, uint32_t node, uint64_t ticket, bool active)
 {
 	uint32_t n = hc_pool_get(&c->ask_pool);
 
 	if (n == HC_NONE)
 		return false;
-	c->asks[n] = (struct hc_ask){.ticket = ticket, .node = node};
+	c->asks[n] = (struct hc_ask){.ticket = ticket, .node = node, .active = active};
 	hc_list_push(&h->asks, &c->ask_links, n);
 	return true;
 }
@@ -40,15 +40,24 @@ static void send_control_r(struct hc_core *c, uint32_t node, uint64_t ticket, in
 	hc_emit_send(c, node, &hc_desc_control_r, &r);
 }
 
-void hc_home_answer(struct hc_core *c, struct hc_home *h, int code, const char *text)
+void hc_home_answer(struct hc_core *c, struct hc_home *h, uint32_t ask, int code)
 {
-	uint32_t n;
+	struct hc_ask *a = &c->asks[ask];
 
-	while ((n = hc_list_first(&h->asks)) != HC_NONE) {
-		send_control_r(c, c->asks[n].node, c->asks[n].ticket, code, text);
-		hc_list_del(&h->asks, &c->ask_links, n);
-		hc_pool_put(&c->ask_pool, n);
-	}
+	send_control_r(c, a->node, a->ticket, code, hc_home_cause(c, h));
+	hc_list_del(&h->asks, &c->ask_links, ask);
+	*a = (struct hc_ask){0};
+	hc_pool_put(&c->ask_pool, ask);
+}
+
+void hc_home_answer_active(struct hc_core *c, struct hc_home *h)
+{
+	uint32_t n = hc_list_first(&h->asks);
+
+	while (n != HC_NONE && !c->asks[n].active)
+		n = hc_list_next(&c->ask_links, n);
+	if (n != HC_NONE)
+		hc_home_answer(c, h, n, 0);
 }
 
 /* ---- ranks that go ---- */
@@ -153,6 +162,7 @@ static void close_behind(struct hc_core *c, struct hc_home *h, const struct hc_m
 	hc_home_set_state(c, h, HC_W_domain_state_DRAINING);
 	hc_home_tell_state(c, h);
 	hc_home_each_node(c, h, send_cut);
+	hc_split_cancel(c, h->id, HC_E_GONE, text);
 }
 
 static void rank_lost(struct hc_core *c, struct hc_home *h, const struct hc_m_depart *m)
@@ -179,7 +189,8 @@ static void ask_cut(struct hc_core *c, struct hc_home *h);
 /* Take up what came while something else was under way. */
 void hc_home_settle(struct hc_core *c, struct hc_home *h)
 {
-	if (h->step == HOME_ENDING || h->step == HOME_COMMITTING || h->step == HOME_DAMAGING)
+	if (h->step == HOME_ENDING || h->step == HOME_COMMITTING || h->step == HOME_DAMAGING ||
+	    h->step == HOME_OVER)
 		return;
 	if (!anyone_left(h) && (only_left(c, h) || h->state == HC_W_domain_state_DRAINING)) {
 		hc_home_end(c, h, HC_W_domain_state_DESTROYED, 0,
@@ -208,7 +219,8 @@ void hc_home_on_depart(struct hc_core *c, uint32_t node, const struct hc_m_depar
 	struct hc_home *h = hc_home_by_id(c, m->id);
 	struct hc_place *pl;
 
-	if (!h || m->rank >= h->nranks || (m->epoch && m->epoch != h->epoch))
+	if (!h || m->rank >= h->nranks || (m->epoch && m->epoch != h->epoch) ||
+	    h->step == HOME_OVER)
 		return;
 	pl = hc_home_place(c, h, m->rank);
 	if (pl->node != node || pl->pid != m->pid || pl->state == HC_W_member_state_EXPECTED)
@@ -361,19 +373,19 @@ void hc_home_on_control(struct hc_core *c, uint32_t node, const struct hc_m_cont
 		send_control_r(c, node, m->ticket, HC_E_PERMISSION, text);
 		return;
 	}
-	if (!hc_home_wait(c, h, node, m->ticket)) {
+	if (!hc_home_wait(c, h, node, m->ticket, false)) {
 		send_control_r(c, node, m->ticket, HC_E_LIMIT,
 			       "too many requests wait for an answer");
 		return;
 	}
+	if (h->step == HOME_ENDING || h->step == HOME_OVER)
+		return;
 	if (h->state < HC_W_domain_state_ACTIVE && h->step != HOME_COMMITTING) {
 		HC_TEXT(text, "destroyed by uid %u while it formed", m->uid);
 		h->wish_end = true;
-		hc_home_cancel(c, h, HC_E_GONE, text);
+		hc_home_cancel(c, h, HC_NONE, HC_E_GONE, text);
 		return;
 	}
-	if (h->step == HOME_ENDING)
-		return;
 	if (h->step == HOME_COMMITTING || h->step == HOME_DAMAGING) {
 		h->wish_end = true;
 		h->wish_uid = m->uid;

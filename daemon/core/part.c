@@ -134,14 +134,11 @@ void hc_part_close_if_empty(struct hc_core *c, struct hc_part *p)
 static void seat_move(struct hc_core *c, uint32_t from, uint32_t to)
 {
 	struct hc_seat *s = &c->seats[to];
-	struct hc_list *list;
 
 	*s = c->seats[from];
-	if (s->process == HC_NONE)
-		return;
-	list = &c->processes[s->process].seats;
-	hc_list_del(list, &c->seat_links, from);
-	hc_list_push(list, &c->seat_links, to);
+	/* in place: a process that is being reaped counts the seats that it has passed */
+	if (s->process != HC_NONE)
+		hc_list_move(&c->processes[s->process].seats, &c->seat_links, from, to);
 }
 
 static bool seats_grow(struct hc_core *c, struct hc_part *p)
@@ -193,10 +190,11 @@ void hc_part_take_device(struct hc_core *c, uint32_t seat, bool shared)
 void hc_part_release_seat(struct hc_core *c, uint32_t seat)
 {
 	struct hc_seat *s = &c->seats[seat];
+	const uint32_t process = s->process;
 
 	hc_session_unbind(c, seat);
 	if (s->flags & SEAT_DEVICE)
-		hc_device_release(c, s->device);
+		hc_device_release(c, s->device, process, s->flags & SEAT_SHARED);
 	s->flags = 0;
 	s->running = 0;
 	c->member_changes++;
@@ -567,8 +565,8 @@ void hc_part_add_work(struct hc_core *c, struct hc_part *p, unsigned bits)
 {
 	if (!p->work)
 		p->cursor = 0;
-	/* what is being told changes: begin that again */
-	if (bits & p->work & -p->work)
+	/* what is being told changes, or something comes before it: begin that again */
+	if (p->work && (bits & -bits) <= (unsigned)(p->work & -p->work))
 		p->cursor = 0;
 	p->work |= (uint8_t)bits;
 	if (!p->queued) {
@@ -631,18 +629,22 @@ static void tell(struct hc_core *c, struct hc_part *p, struct hc_session *s)
 	hc_emit_event(c, s->id, &e);
 }
 
-static void tell_watchers(struct hc_core *c, struct hc_part *p)
+/* Who was told already in this round is passed over; false when there is no room for the rest. */
+static bool tell_watchers(struct hc_core *c, struct hc_part *p)
 {
-	uint32_t slot = hc_list_first(&c->watchers), n = hc_part_number(c, p);
+	uint32_t slot = hc_list_first(&c->watchers);
 	struct hc_session *s;
 
-	for (; slot != HC_NONE && hc_emit_room(c); slot = hc_list_next(&c->session_links, slot)) {
+	for (; slot != HC_NONE; slot = hc_list_next(&c->session_links, slot)) {
 		s = &c->sessions[slot];
-		if (s->watching_part == n ||
+		if (!hc_emit_room(c))
+			return false;
+		if (s->watching == p->id ||
 		    (s->subscribed &&
 		     (s->role == HC_W_role_ADMIN || c->processes[s->process].uid == p->uid)))
 			tell(c, p, s);
 	}
+	return true;
 }
 
 /* One seat's share of the work of kind `bit`. */
@@ -665,12 +667,14 @@ static void work_seat(struct hc_core *c, struct hc_part *p, enum hc_work bit, ui
 /* All seats have had their share of `bit`. */
 static void work_over(struct hc_core *c, struct hc_part *p, enum hc_work bit)
 {
+	if (bit == WORK_NOTIFY && !tell_watchers(c, p)) {
+		p->cursor = HC_NONE; /* the seats have been told */
+		return;
+	}
+	if (bit == WORK_CLOSE && !hc_part_answer_leave(c, p, HC_NONE, 0, cause_text(c, p)))
+		return;
 	p->work &= (uint8_t)~bit;
 	p->cursor = 0;
-	if (bit == WORK_NOTIFY)
-		tell_watchers(c, p);
-	if (bit == WORK_CLOSE)
-		hc_part_answer_leave(c, p, HC_NONE, 0, cause_text(c, p));
 	if (bit == WORK_SCAN)
 		hc_part_judge_drain(c, p);
 	if (p->work)

@@ -90,8 +90,11 @@ void hc_part_destroy(struct hc_core *c, struct hc_session *s, uint32_t request,
 		     const struct hc_m_destroy *m);
 /* Every seat is done, or not any more: look, and tell the home. */
 void hc_part_judge_drain(struct hc_core *c, struct hc_part *p);
-/* Answer the leave requests that wait for this seat (HC_NONE: for any). */
-void hc_part_answer_leave(struct hc_core *c, struct hc_part *p, uint32_t seat, int code,
+/*
+ * Answer the leave requests that wait for this seat (HC_NONE: for any). False when there was no
+ * room for all; the rest is taken up at once by the part's timer.
+ */
+bool hc_part_answer_leave(struct hc_core *c, struct hc_part *p, uint32_t seat, int code,
 			  const char *text);
 
 #endif

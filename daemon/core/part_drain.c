@@ -33,6 +33,11 @@ static bool holds_place(const struct hc_seat *s)
 	return s->state == HC_W_member_state_READY || s->state == HC_W_member_state_DETACHED;
 }
 
+static uint32_t now_s(const struct hc_core *c)
+{
+	return (uint32_t)(c->now / 1000000000u);
+}
+
 void hc_part_ask_sample(struct hc_core *c, struct hc_part *p, uint32_t seat)
 {
 	struct hc_seat *s = &c->seats[seat];
@@ -41,6 +46,8 @@ void hc_part_ask_sample(struct hc_core *c, struct hc_part *p, uint32_t seat)
 	s->flags &= (uint8_t)~SEAT_SAMPLED;
 	if (!holds_place(s) || s->block == HC_NONE || !hc_session_get(c, s->session)) {
 		s->flags |= SEAT_SAMPLED;
+		if (!s->running)
+			s->since_s = now_s(c);
 		s->running = holds_place(s) && s->process != HC_NONE ? 1 : 0;
 		return;
 	}
@@ -52,11 +59,6 @@ void hc_part_ask_sample(struct hc_core *c, struct hc_part *p, uint32_t seat)
 	a->u.scan.block = s->block;
 	a->u.scan.tag = HC_TAG(p->reuse, p->epoch);
 	p->samples++;
-}
-
-static uint32_t now_s(const struct hc_core *c)
-{
-	return (uint32_t)(c->now / 1000000000u);
 }
 
 static void take_sample(struct hc_core *c, struct hc_seat *s, const struct hc_event *ev)
@@ -95,14 +97,13 @@ static void report_cut(struct hc_core *c, struct hc_part *p)
 	hc_emit_send(c, p->home_node, &hc_desc_cut_report, &m);
 }
 
-static void report_drain(struct hc_core *c, struct hc_part *p)
+static void report_drain(struct hc_core *c, struct hc_part *p, bool done)
 {
 	struct hc_m_drain_report m = {.id = p->id,
 				      .epoch = p->epoch,
 				      .incarnation = c->self.incarnation,
 				      .number = p->number,
 				      .rank = HC_NONE};
-	bool done = true;
 	uint32_t i;
 
 	for (i = 0; i < p->nseats; i++) {
@@ -110,7 +111,6 @@ static void report_drain(struct hc_core *c, struct hc_part *p)
 
 		if (seat_done(p, s))
 			continue;
-		done = false;
 		m.left += s->running;
 		if (!s->running || m.rank != HC_NONE)
 			continue;
@@ -120,22 +120,52 @@ static void report_drain(struct hc_core *c, struct hc_part *p)
 		m.op_number = s->begun;
 		m.age_s = now_s(c) - s->since_s;
 	}
-	m.done = done;
-	p->drained = done;
+	m.done = p->drained = done;
 	hc_emit_send(c, p->home_node, &hc_desc_drain_report, &m);
+}
+
+static bool all_done(const struct hc_core *c, const struct hc_part *p)
+{
+	uint32_t i;
+
+	for (i = 0; i < p->nseats; i++)
+		if (!seat_done(p, &c->seats[p->seats + i]))
+			return false;
+	return true;
+}
+
+/*
+ * Quiescent once is not yet the end: a send or a receive may have begun since the seat was read.
+ * So the gate is closed for those too, fenced, and all seats are read again.
+ */
+static void judge_cut(struct hc_core *c, struct hc_part *p)
+{
+	bool done = all_done(c, p), closed = p->cut_set == HC_CUT_CLOSED;
+
+	if (done == closed) {
+		/* closed and done: over; open and not done: how it stands */
+		report_drain(c, p, done);
+		return;
+	}
+	p->cut_set = done ? HC_CUT_CLOSED : HC_CUT_SET;
+	hc_part_publish(c, p, done);
+	if (done)
+		hc_part_add_work(c, p, WORK_SCAN);
+	else
+		report_drain(c, p, false);
 }
 
 void hc_part_judge_drain(struct hc_core *c, struct hc_part *p)
 {
-	if (p->samples)
+	if (p->samples || p->work & WORK_SCAN)
 		return;
 	hc_part_answer_leave(c, p, HC_NONE, 0, "");
 	if (!p->draining || p->drained || p->state != HC_W_domain_state_DRAINING)
 		return;
 	if (!p->reported)
 		report_cut(c, p);
-	else if (p->cut_set)
-		report_drain(c, p);
+	else if (p->cut_set != HC_CUT_NONE)
+		judge_cut(c, p);
 }
 
 void hc_part_sample(struct hc_core *c, const struct hc_event *ev)
@@ -190,7 +220,7 @@ void hc_part_on_cut_ask(struct hc_core *c, const struct hc_m_cut_ask *m)
 	p->draining = true;
 	p->reported = p->drained = false;
 	p->cut_wait = m->wait_cut == 1;
-	p->cut_set = false;
+	p->cut_set = HC_CUT_NONE;
 	hc_part_set_cause(c, p, HC_W_event_code_DOMAIN_DRAINING, HC_NONE, 0, m->text);
 	hc_part_publish(c, p, true);
 	p->event = HC_W_event_code_DOMAIN_DRAINING;
@@ -205,7 +235,8 @@ void hc_part_on_cut(struct hc_core *c, const struct hc_m_cut *m)
 	if (!p || p->epoch != m->epoch || p->state != HC_W_domain_state_DRAINING)
 		return;
 	p->cut = m->cut;
-	p->cut_set = true;
+	p->cut_set = HC_CUT_SET;
+	p->drained = false;
 	hc_part_publish(c, p, false);
 	if (p->draining)
 		hc_part_add_work(c, p, WORK_SCAN);
@@ -229,8 +260,8 @@ void hc_part_timeout(struct hc_core *c, struct hc_part *p)
 {
 	if (p->draining || p->asks.count)
 		hc_part_add_work(c, p, WORK_SCAN);
-	hc_part_answer_leave(c, p, HC_NONE, 0, "");
-	arm(c, p);
+	if (hc_part_answer_leave(c, p, HC_NONE, 0, ""))
+		arm(c, p);
 }
 
 /* The seat that a request names, when it is the caller's own. */
@@ -321,13 +352,17 @@ static bool leave_one(struct hc_core *c, struct hc_part *p, struct hc_ask *a)
 	return true;
 }
 
-void hc_part_answer_leave(struct hc_core *c, struct hc_part *p, uint32_t seat, int code,
+bool hc_part_answer_leave(struct hc_core *c, struct hc_part *p, uint32_t seat, int code,
 			  const char *text)
 {
 	uint32_t n = hc_list_first(&p->asks), next;
 	struct hc_ask *a;
 
 	for (; n != HC_NONE; n = next) {
+		if (!hc_emit_room(c)) {
+			hc_timers_set(&c->timers, hc_part_timer(c, hc_part_number(c, p)), c->now);
+			return false;
+		}
 		next = hc_list_next(&c->ask_links, n);
 		a = &c->asks[n];
 		if (seat != HC_NONE && c->seats[seat].rank != a->rank)
@@ -340,6 +375,7 @@ void hc_part_answer_leave(struct hc_core *c, struct hc_part *p, uint32_t seat, i
 		*a = (struct hc_ask){0};
 		hc_pool_put(&c->ask_pool, n);
 	}
+	return true;
 }
 
 void hc_part_abort(struct hc_core *c, struct hc_session *s, uint32_t request,

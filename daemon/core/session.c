@@ -90,10 +90,19 @@ void hc_session_hello(struct hc_core *c, const struct hc_event *ev)
 	struct hc_m_hello m;
 	struct hc_session *s;
 	uint64_t *blocks;
+	char text[160];
 
 	hc_assert(slot < c->lim.sessions && !c->sessions[slot].id);
 	if (hc_decode(&hc_desc_hello, HC_PROTO_MIN, f->body, f->body_len, &m)) {
 		hc_emit_error(c, ev->session, f->head.id, HC_E_MALFORMED, "hello: malformed");
+		return;
+	}
+	if (m.proto_min > HC_PROTO_MAX || m.proto_max < HC_PROTO_MIN) {
+		HC_TEXT(text,
+			"the library speaks protocol %u to %u, the daemon %d to %d: upgrade the %s",
+			m.proto_min, m.proto_max, HC_PROTO_MIN, HC_PROTO_MAX,
+			m.proto_min > HC_PROTO_MAX ? "daemon" : "library");
+		hc_emit_error(c, ev->session, f->head.id, HC_E_VERSION, text);
 		return;
 	}
 	n = process_enter(c, cred);
@@ -111,7 +120,6 @@ void hc_session_hello(struct hc_core *c, const struct hc_event *ev)
 	s->proto = m.proto_max < HC_PROTO_MAX ? m.proto_max : HC_PROTO_MAX;
 	s->role = cred->role;
 	s->fence = m.fence && ev->u.request.fence && c->self.fence;
-	s->watching_part = HC_NONE;
 	hc_str_copy(m.build, s->build, sizeof(s->build));
 	hc_str_copy(m.job, s->job, sizeof(s->job));
 	c->processes[n].sessions++;
@@ -121,13 +129,13 @@ void hc_session_hello(struct hc_core *c, const struct hc_event *ev)
 }
 
 /* A session is on the list of watchers while it watches anything. */
-static void watch(struct hc_core *c, struct hc_session *s, bool all, uint32_t part)
+static void watch(struct hc_core *c, struct hc_session *s, bool all, uint64_t domain)
 {
-	bool was = s->subscribed || s->watching_part != HC_NONE;
-	bool is = all || part != HC_NONE;
+	bool was = s->subscribed || s->watching;
+	bool is = all || domain;
 
 	s->subscribed = all;
-	s->watching_part = part;
+	s->watching = domain;
 	if (is && !was)
 		hc_list_push(&c->watchers, &c->session_links, (uint32_t)s->id);
 	if (was && !is)
@@ -137,19 +145,16 @@ static void watch(struct hc_core *c, struct hc_session *s, bool all, uint32_t pa
 void hc_session_subscribe(struct hc_core *c, struct hc_session *s, uint32_t request,
 			  const struct hc_m_subscribe *m)
 {
-	uint32_t part;
-
 	if (!m->id) {
-		watch(c, s, m->on != 0, s->watching_part);
+		watch(c, s, m->on != 0, s->watching);
 		hc_emit_done(c, s->id, request, 0, "");
 		return;
 	}
-	part = hc_index_find(&c->part_by_id, m->id);
-	if (part == HC_NONE) {
+	if (!hc_part_by_id(c, m->id)) {
 		hc_emit_error(c, s->id, request, HC_E_NOT_FOUND, "no such domain on this node");
 		return;
 	}
-	watch(c, s, s->subscribed, m->on ? part : HC_NONE);
+	watch(c, s, s->subscribed, m->on ? m->id : 0);
 	hc_emit_done(c, s->id, request, 0, "");
 }
 
@@ -174,7 +179,7 @@ void hc_session_lost(struct hc_core *c, uint64_t id)
 	if (!s)
 		return;
 	n = s->process;
-	watch(c, s, false, HC_NONE);
+	watch(c, s, false, 0);
 	s->id = 0;
 	memset(s->blocks, 0, BLOCK_WORDS * sizeof(*s->blocks));
 	c->nsessions--;

@@ -48,9 +48,9 @@ struct hc_session {
 	uint16_t proto;
 	uint8_t role;
 	bool fence, subscribed;
-	uint32_t watching_part; /* HC_NONE, or a part of one extra subscription */
-	uint32_t mark;          /* told already in this round of a notification */
-	uint64_t slabs;         /* slabs whose descriptor it has, a bit each */
+	uint64_t watching; /* domain of one extra subscription, 0 = none */
+	uint32_t mark;     /* told already in this round of a notification */
+	uint64_t slabs;    /* slabs whose descriptor it has, a bit each */
 	uint32_t block_hint;
 	uint32_t seats;
 	uint64_t requests, events_lost;
@@ -60,9 +60,11 @@ struct hc_session {
 
 struct hc_device {
 	struct hc_device_fact fact;
-	uint32_t holder; /* process, HC_NONE = nobody */
-	uint32_t users;  /* seats on it */
-	bool shared;     /* all of its users said so */
+	uint32_t holder; /* a process that uses it, HC_NONE = nobody */
+	uint32_t users;  /* seats on it; of them: */
+	uint32_t held;   /* of the holder */
+	uint32_t idle;   /* that no process has attached to */
+	uint32_t alone;  /* that do not share it */
 };
 
 /* A rank on this node. */
@@ -109,11 +111,12 @@ struct hc_part {
 	uint32_t cursor;
 	uint32_t samples; /* seats that are being read */
 	uint64_t begun_max, cut;
-	uint32_t cause_rank, cause_pid, reported_left;
+	uint32_t cause_rank, cause_pid, cause_node;
 	uint16_t cause_kind, code; /* code: outcome for the joins that fail */
 	uint16_t event;            /* HC_W_event_code_* of the notification under way */
 	uint8_t order, state, work, step, priority, weight;
-	bool queued, draining, cut_set, cut_wait, reported, drained, published;
+	uint8_t cut_set; /* enum hc_page_cut */
+	bool queued, draining, cut_wait, reported, drained, published;
 	struct hc_list asks; /* leave requests that wait; links: ask_links */
 	uint64_t stored;     /* PERSIST number that is waited for */
 };
@@ -125,6 +128,7 @@ struct hc_place {
 	uint64_t started;
 	uint32_t pid, device, uid;
 	uint32_t limit_ms; /* deadline after the home's first arrival; HC_NONE = the home's */
+	uint32_t asked_ms; /* the limit that its caller gave, 0 = none */
 	uint16_t node;
 	uint8_t state; /* HC_W_member_state_* */
 	uint8_t told;  /* of a death: 0 new, 1 in the row that is being stored, 2 told */
@@ -139,6 +143,7 @@ enum hc_home_step { /* what the home waits for */
 		    HOME_CUTTING,    /* CUT_REPORT of `pending` nodes */
 		    HOME_DRAINING,   /* DRAIN_REPORT of `pending` nodes */
 		    HOME_ENDING,     /* the deleted row, then GONE */
+		    HOME_OVER,       /* answers to those who wait for its end, then nothing */
 };
 
 struct hc_home {
@@ -164,6 +169,7 @@ struct hc_home {
 	uint16_t cause_kind, end_code;
 	uint8_t order, state, step, priority, weight, left_kind;
 	bool staged, lost, leaving;
+	bool keyed;    /* made by the first arrival: gone with the last */
 	bool wish_end; /* a destroy came while something was being stored */
 };
 
@@ -178,6 +184,7 @@ struct hc_ask {
 	uint32_t request;
 	uint32_t rank; /* of a leave */
 	uint32_t node;
+	bool active; /* at a home: for the activation, not for the end */
 };
 
 /* A split under way at the home of its parent: what each rank has said. */
@@ -194,6 +201,8 @@ struct hc_gather {
 	uint32_t epoch, nranks, count, first, cursor;
 	uint8_t order;
 	bool answering;
+	uint16_t code; /* of the answers: 0, or why there is no group */
+	char text[256];
 };
 
 /* What the last rank tables of this node said of their ranks: names for those who do not come. */
@@ -258,6 +267,7 @@ struct hc_core {
 	struct hc_list
 		storing; /* homes, and domains_max + parts, that wait for their row, in order */
 	struct hc_links store_links;
+	struct hc_list over; /* homes that are HOME_OVER; links: store_links */
 
 	struct hc_ask *asks;
 	struct hc_pool ask_pool;
@@ -286,7 +296,8 @@ struct hc_core {
 
 	char (*nodes)[HC_NAME_MAX + 1];
 	uint32_t nnodes;
-	uint32_t *node_mark, mark;
+	uint32_t *node_mark, node_round; /* nodes met in this round of hc_home_each_node */
+	uint32_t mark;                   /* of the round of notifications under way */
 
 	uint8_t *ring; /* messages to this node itself */
 	uint32_t ring_head, ring_used;

@@ -206,3 +206,20 @@ void hc_list_del(struct hc_list *list, struct hc_links *l, uint32_t number)
 	*at = (struct hc_link){0};
 	list->count--;
 }
+
+void hc_list_move(struct hc_list *list, struct hc_links *l, uint32_t from, uint32_t to)
+{
+	const struct hc_link at = l->at[from];
+
+	hc_assert(list->count > 0);
+	if (at.prev)
+		l->at[at.prev - 1].next = to + 1;
+	else
+		list->head = to + 1;
+	if (at.next)
+		l->at[at.next - 1].prev = to + 1;
+	else
+		list->tail = to + 1;
+	l->at[from] = (struct hc_link){0};
+	l->at[to] = at;
+}

@@ -69,6 +69,8 @@ struct hc_list {
 void hc_links_init(struct hc_links *l, struct hc_mem *m, uint32_t cap);
 void hc_list_push(struct hc_list *list, struct hc_links *l, uint32_t number);
 void hc_list_del(struct hc_list *list, struct hc_links *l, uint32_t number);
+/* `to` takes the place of `from` in the list. */
+void hc_list_move(struct hc_list *list, struct hc_links *l, uint32_t from, uint32_t to);
 static inline uint32_t hc_list_first(const struct hc_list *list)
 {
 	return list->head - 1; /* 0 - 1 is HC_NONE */

@@ -185,7 +185,7 @@ static bool home_row(struct page *g, struct hc_home *h)
 		HC_TEXT(cause, "waiting for rank %s", missing);
 		r.cause = hc_str(cause);
 	}
-	return !wanted(g, h->id, hc_str_copy(r.name, cause + 320, 64)) || put(g, &r);
+	return !wanted(g, h->id, hc_home_name(c, h, name, sizeof(name))) || put(g, &r);
 }
 
 static bool ended_row(struct page *g, const struct hc_ended *e)

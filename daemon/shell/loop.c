@@ -103,7 +103,7 @@ static void do_publish(struct hc_loop *l, const struct hc_action *a)
 		.number = a->u.publish.number,
 		.nranks = a->u.publish.nranks,
 		.state = a->u.publish.state,
-		.cut_set = (uint8_t)a->u.publish.cut_set,
+		.cut_set = a->u.publish.cut_set,
 		.cut = a->u.publish.cut,
 		.cause_kind = a->u.publish.cause_kind,
 		.cause_rank = a->u.publish.cause_rank,

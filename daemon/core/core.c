@@ -264,13 +264,13 @@ static int message(struct hc_core *c, uint32_t node, const struct hc_frame *f)
 		WORD(prepare, hc_part_on_prepare(c, node, &m.prepare));
 		WORD(prepared, hc_home_on_prepared(c, node, &m.prepared));
 		WORD(commit, hc_part_on_commit(c, node, &m.commit));
-		WORD(cancel, hc_part_on_cancel(c, &m.cancel));
-		WORD(state, hc_part_on_state(c, &m.state));
-		WORD(cut_ask, hc_part_on_cut_ask(c, &m.cut_ask));
+		WORD(cancel, hc_part_on_cancel(c, node, &m.cancel));
+		WORD(state, hc_part_on_state(c, node, &m.state));
+		WORD(cut_ask, hc_part_on_cut_ask(c, node, &m.cut_ask));
 		WORD(cut_report, hc_home_on_cut_report(c, node, &m.cut_report));
-		WORD(cut, hc_part_on_cut(c, &m.cut));
+		WORD(cut, hc_part_on_cut(c, node, &m.cut));
 		WORD(drain_report, hc_home_on_drain_report(c, node, &m.drain_report));
-		WORD(gone, hc_part_on_gone(c, &m.gone));
+		WORD(gone, hc_part_on_gone(c, node, &m.gone));
 		WORD(control, hc_home_on_control(c, node, &m.control));
 		WORD(control_r, hc_ask_answer(c, m.control_r.ticket, m.control_r.code,
 					      hc_str_copy(m.control_r.text, text, sizeof(text))));
@@ -364,6 +364,8 @@ static bool unit(struct hc_core *c)
 		hc_assert(!message(c, HC_SELF_NODE, &f));
 		return true;
 	}
+	if (hc_home_work(c))
+		return true;
 	if (stored_waits(c)) {
 		on_persisted(c, c->persisted);
 		return true;
@@ -393,7 +395,8 @@ void hc_core_step(struct hc_core *c, uint64_t now, const struct hc_event *event,
 
 uint64_t hc_core_deadline(const struct hc_core *c)
 {
-	if (c->work.count || c->ring_used || c->reaping.count || c->answering || stored_waits(c))
+	if (c->work.count || c->ring_used || c->over.count || c->reaping.count || c->answering ||
+	    stored_waits(c))
 		return c->now;
 	return hc_timers_next(&c->timers);
 }

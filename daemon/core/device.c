@@ -88,8 +88,7 @@ static int address_differs(const struct hc_device *d, uint32_t rank, const struc
 
 static bool others_use(const struct hc_device *d, uint32_t process)
 {
-	return d->holder != HC_NONE &&
-	       (d->holder != process || d->users - d->idle - d->held > 0);
+	return d->holder != HC_NONE && (d->holder != process || d->users - d->idle - d->held > 0);
 }
 
 int hc_device_check(struct hc_core *c, uint32_t index, uint32_t rank, uint32_t process, bool shared,
@@ -104,12 +103,11 @@ int hc_device_check(struct hc_core *c, uint32_t index, uint32_t rank, uint32_t p
 		return HC_E_DEVICE_OFFLINE;
 	}
 	if (process != HC_NONE && others_use(d, process) && !(shared && !d->alone)) {
-		snprintf(
-			text, bytes,
-			"device %u of rank %u is held by process %u%s; to share it, both must say "
-			"so",
-			index, rank, c->processes[d->holder].pid,
-			d->holder == process ? ", which is this one, and shared by others" : "");
+		snprintf(text, bytes,
+			 "device %u of rank %u is held by process %u%s; to share it, both must say "
+			 "so",
+			 index, rank, c->processes[d->holder].pid,
+			 d->holder == process ? ", which is this one, and shared by others" : "");
 		return HC_E_BUSY;
 	}
 	return address_differs(d, rank, addr, text, bytes);

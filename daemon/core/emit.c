@@ -159,9 +159,14 @@ bool hc_emit_ring(struct hc_core *c, struct hc_frame *f)
 	return true;
 }
 
+bool hc_emit_ring_holds(const struct hc_core *c, uint32_t bytes)
+{
+	return c->ring_used + bytes + HC_RING_SPARE <= HC_RING_BYTES;
+}
+
 bool hc_emit_ring_spare(const struct hc_core *c)
 {
-	return c->ring_used + HC_RING_SPARE <= HC_RING_BYTES;
+	return hc_emit_ring_holds(c, 0);
 }
 
 /* ---- the store ---- */

@@ -32,6 +32,8 @@ void hc_emit_send(struct hc_core *c, uint32_t node, const struct hc_desc *d, con
 /* Take the oldest message of the ring; its bytes are valid until the next call. */
 bool hc_emit_ring(struct hc_core *c, struct hc_frame *f);
 bool hc_emit_ring_spare(const struct hc_core *c);
+/* Room for `bytes`, and the spare after them. */
+bool hc_emit_ring_holds(const struct hc_core *c, uint32_t bytes);
 
 /* Store; returns the number that PERSISTED will bring. */
 uint64_t hc_emit_del_domain(struct hc_core *c, uint64_t id);

@@ -249,7 +249,8 @@ uint32_t hc_home_each_node(struct hc_core *c, struct hc_home *h, hc_home_node_fn
 	c->node_round++;
 	for (i = 0; i < h->nranks; i++) {
 		pl = &c->places[h->places + i];
-		if (pl->state == HC_W_member_state_EXPECTED || c->node_mark[pl->node] == c->node_round)
+		if (pl->state == HC_W_member_state_EXPECTED ||
+		    c->node_mark[pl->node] == c->node_round)
 			continue;
 		c->node_mark[pl->node] = c->node_round;
 		fn(c, h, pl->node);
@@ -271,6 +272,8 @@ static void send_state(struct hc_core *c, struct hc_home *h, uint32_t node)
 			       .node = hc_str(c->self.name),
 			       .text = hc_str(hc_home_cause(c, h))};
 
+	if (h->cause_rank < h->nranks)
+		m.node = hc_str(c->nodes[hc_home_place(c, h, h->cause_rank)->node]);
 	hc_emit_send(c, node, &hc_desc_state, &m);
 }
 
@@ -442,8 +445,9 @@ void hc_home_stored(struct hc_core *c, struct hc_home *h)
 	case HOME_PREPARING:
 	case HOME_CUTTING:
 	case HOME_OVER:
-	case HOME_DRAINING: hc_assert(!"a step that waits for no row"); return;
+	case HOME_DRAINING: break;
 	}
+	hc_assert(step == HOME_COMMITTING); /* the others wait for no row */
 }
 
 void hc_home_timeout(struct hc_core *c, struct hc_home *h)

@@ -363,15 +363,16 @@ static void place_taken(struct hc_core *c, struct hc_home *h, uint32_t node,
 
 void hc_home_on_arrive(struct hc_core *c, uint32_t node, const struct hc_m_arrive *m)
 {
-	struct hc_home *h = home_for(c, node, m);
+	struct hc_home *h;
 	char text[HC_CAUSE_MAX];
 
-	if (!h)
-		return;
 	if (!m->nranks || m->rank >= m->nranks) {
-		send_verdict(c, node, m, h->id, HC_E_INVALID, "the rank is none of the domain's");
+		send_verdict(c, node, m, m->id, HC_E_INVALID, "the rank is none of the domain's");
 		return;
 	}
+	h = home_for(c, node, m);
+	if (!h)
+		return;
 	if (h->uid != m->uid) {
 		send_verdict(c, node, m, h->id, HC_E_PERMISSION,
 			     "the domain belongs to another user");
@@ -475,10 +476,13 @@ static uint64_t deadline_of(const struct hc_core *c, const struct hc_home *h,
 	       (pl->limit_ms == HC_NONE ? c->set.connect_timeout_ns : pl->limit_ms * 1000000ull);
 }
 
-static void late_text(struct hc_core *c, struct hc_home *h, bool own, uint64_t limit_ns, char *text,
+/* For one who waited in vain, by the limit that was its own. */
+static void late_text(struct hc_core *c, struct hc_home *h, const struct hc_place *pl, char *text,
 		      size_t bytes)
 {
-	const unsigned long long tenths = limit_ns / 100000000u;
+	const bool own = pl->limit_ms != HC_NONE;
+	const unsigned long long tenths =
+		(own ? pl->asked_ms * 1000000ull : c->set.connect_timeout_ns) / 100000000u;
 	char missing[256], name[32];
 	const char *what = "no sign of rank";
 	int n;
@@ -500,20 +504,21 @@ static void late_text(struct hc_core *c, struct hc_home *h, bool own, uint64_t l
 			 c->set.connect_timeout_origin);
 }
 
-static void give_up(struct hc_core *c, struct hc_home *h, uint32_t rank, uint64_t limit_ns)
+static void give_up(struct hc_core *c, struct hc_home *h, uint32_t rank)
 {
 	struct hc_place *pl = hc_home_place(c, h, rank);
 	struct hc_m_arrive m = {.key_a = h->key_a, .key_b = h->key_b, .rank = rank, .pid = pl->pid};
 	struct hc_m_depart d = {.rank = rank, .pid = pl->pid, .why = HC_W_depart_TIMEOUT};
 	char text[HC_CAUSE_MAX];
 
-	late_text(c, h, true, limit_ns, text, sizeof(text));
+	late_text(c, h, pl, text, sizeof(text));
 	send_verdict(c, pl->node, &m, h->id, HC_E_TIMEOUT, text);
 	hc_home_withdraw(c, h, pl, &d);
 }
 
-/* How many of those who are here are late, and the next deadline of the others. */
-static uint32_t count_late(struct hc_core *c, struct hc_home *h, uint64_t *next, bool *own)
+/* How many of those who are here are late, the last of them, and the others' next deadline. */
+static uint32_t count_late(struct hc_core *c, struct hc_home *h, uint64_t *next,
+			   const struct hc_place **last)
 {
 	const struct hc_place *pl;
 	uint32_t i, late = 0;
@@ -527,7 +532,7 @@ static uint32_t count_late(struct hc_core *c, struct hc_home *h, uint64_t *next,
 		d = deadline_of(c, h, pl);
 		if (d <= c->now) {
 			late++;
-			*own = pl->limit_ms != HC_NONE;
+			*last = pl;
 		} else if (d < *next) {
 			*next = d;
 		}
@@ -535,12 +540,42 @@ static uint32_t count_late(struct hc_core *c, struct hc_home *h, uint64_t *next,
 	return late;
 }
 
+/* Those who are late go alone; as many as there is room for, the others at once after them. */
+static void withdraw_late(struct hc_core *c, struct hc_home *h, uint64_t next)
+{
+	const struct hc_place *pl;
+	uint32_t i;
+
+	for (i = 0; i < h->nranks; i++) {
+		pl = hc_home_place(c, h, i);
+		if (pl->state != HC_W_member_state_JOINED || deadline_of(c, h, pl) > c->now)
+			continue;
+		if (!hc_emit_room(c) || !hc_emit_ring_spare(c)) {
+			next = c->now;
+			break;
+		}
+		give_up(c, h, i);
+	}
+	h->deadline = next;
+	hc_timers_set(&c->timers, hc_home_number(c, h), next);
+}
+
+static void nobody_waits(struct hc_core *c, struct hc_home *h)
+{
+	char text[HC_CAUSE_MAX], name[32];
+
+	HC_TEXT(text, "%s: not %s within %llu s (connect_timeout_s, %s)",
+		hc_home_name(c, h, name, sizeof(name)), h->staged ? "activated" : "joined",
+		(unsigned long long)(c->set.connect_timeout_ns / 1000000000u),
+		c->set.connect_timeout_origin);
+	hc_home_cancel(c, h, HC_NONE, HC_E_TIMEOUT, text);
+}
+
 void hc_home_form_timeout(struct hc_core *c, struct hc_home *h)
 {
+	const struct hc_place *last = NULL;
 	char text[HC_CAUSE_MAX];
 	uint64_t next;
-	bool own = false;
-	uint32_t i;
 
 	if (h->step == HOME_PREPARING) {
 		hc_home_cancel(c, h, HC_NONE, HC_E_TIMEOUT,
@@ -549,15 +584,12 @@ void hc_home_form_timeout(struct hc_core *c, struct hc_home *h)
 	}
 	if (h->step)
 		return;
-	if (count_late(c, h, &next, &own) == h->arrived) {
-		late_text(c, h, own, c->now - h->first, text, sizeof(text));
-		hc_home_cancel(c, h, HC_E_TIMEOUT, text);
-		return;
+	if (h->staged || !h->arrived) {
+		nobody_waits(c, h);
+	} else if (count_late(c, h, &next, &last) < h->arrived) {
+		withdraw_late(c, h, next);
+	} else {
+		late_text(c, h, last, text, sizeof(text));
+		hc_home_cancel(c, h, HC_NONE, HC_E_TIMEOUT, text);
 	}
-	for (i = 0; i < h->nranks; i++)
-		if (hc_home_place(c, h, i)->state == HC_W_member_state_JOINED &&
-		    deadline_of(c, h, hc_home_place(c, h, i)) <= c->now)
-			give_up(c, h, i, hc_home_place(c, h, i)->limit_ms * 1000000ull);
-	h->deadline = next;
-	hc_timers_set(&c->timers, hc_home_number(c, h), next);
 }

@@ -33,6 +33,16 @@ uint64_t hc_name_key(uint32_t uid, struct hc_str name)
 	return hc_hash(&k, name.p, name.len);
 }
 
+static void set_name(struct hc_core *c, struct hc_part *p, struct hc_str name)
+{
+	if (!name.len || p->name != HC_NONE)
+		return;
+	p->name = hc_pool_get(&c->name_pool);
+	hc_assert(p->name != HC_NONE);
+	hc_str_copy(name, c->names[p->name], HC_PART_NAME);
+	hc_index_add(&c->part_by_name, hc_name_key(p->uid, name), hc_part_number(c, p));
+}
+
 struct hc_part *hc_part_open(struct hc_core *c, uint64_t key_a, uint64_t key_b, uint32_t uid,
 			     uint32_t nranks, struct hc_str name)
 {
@@ -50,15 +60,10 @@ struct hc_part *hc_part_open(struct hc_core *c, uint64_t key_a, uint64_t key_b, 
 	p->uid = uid;
 	p->nranks = nranks;
 	p->seats = HC_NONE;
-	p->name = p->cause = HC_NONE;
+	p->name = p->cause = p->cause_node = HC_NONE;
 	p->home_node = HC_SELF_NODE;
 	p->state = HC_W_domain_state_FORMING;
-	if (name.len) {
-		p->name = hc_pool_get(&c->name_pool);
-		hc_assert(p->name != HC_NONE);
-		hc_str_copy(name, c->names[p->name], HC_PART_NAME);
-		hc_index_add(&c->part_by_name, hc_name_key(uid, name), n);
-	}
+	set_name(c, p, name);
 	hc_index_add(&c->part_by_key, key_of(key_a, key_b), n);
 	return p;
 }
@@ -76,13 +81,18 @@ struct hc_part *hc_part_by_name(struct hc_core *c, uint32_t uid, struct hc_str n
 
 struct hc_part *hc_part_by_key(struct hc_core *c, uint64_t key_a, uint64_t key_b)
 {
+	struct hc_part *p = NULL;
 	uint32_t n;
 
 	for (n = hc_index_find(&c->part_by_key, key_of(key_a, key_b)); n != HC_NONE;
-	     n = hc_index_next(&c->part_by_key, n))
-		if (c->parts[n].key_a == key_a && c->parts[n].key_b == key_b)
-			return &c->parts[n];
-	return NULL;
+	     n = hc_index_next(&c->part_by_key, n)) {
+		if (c->parts[n].key_a != key_a || c->parts[n].key_b != key_b)
+			continue;
+		p = &c->parts[n];
+		if (p->state == HC_W_domain_state_FORMING)
+			break;
+	}
+	return p;
 }
 
 struct hc_part *hc_part_by_id(struct hc_core *c, uint64_t id)
@@ -90,6 +100,13 @@ struct hc_part *hc_part_by_id(struct hc_core *c, uint64_t id)
 	uint32_t n = id ? hc_index_find(&c->part_by_id, id) : HC_NONE;
 
 	return n == HC_NONE ? NULL : &c->parts[n];
+}
+
+struct hc_part *hc_part_of_home(struct hc_core *c, uint32_t node, uint64_t id)
+{
+	struct hc_part *p = hc_part_by_id(c, id);
+
+	return p && p->home_node == node ? p : NULL;
 }
 
 void hc_part_set_id(struct hc_core *c, struct hc_part *p, uint64_t id)
@@ -298,29 +315,52 @@ static void too_late(struct hc_core *c, uint32_t node, const struct hc_m_verdict
 	hc_emit_send(c, node, &hc_desc_depart, &d);
 }
 
-void hc_part_on_verdict(struct hc_core *c, uint32_t node, const struct hc_m_verdict *m)
+/* The part that the home speaks of: the domain's own, or the one that does not know its id yet. */
+static struct hc_part *part_of(struct hc_core *c, const struct hc_m_verdict *m, uint32_t node)
 {
-	struct hc_part *p = hc_part_by_key(c, m->key_a, m->key_b);
-	char text[HC_TEXT_MAX + 1];
-	struct hc_seat *s;
-	uint32_t seat;
+	struct hc_part *p = hc_part_of_home(c, node, m->id);
 
-	seat = p ? hc_part_find_seat(c, p, m->rank) : HC_NONE;
-	if (!m->code) {
-		if (p)
-			hc_part_set_id(c, p, m->id);
-		if (seat == HC_NONE && m->pid)
-			too_late(c, node, m);
+	if (p && p->state < HC_W_domain_state_ACTIVE)
+		return p;
+	p = hc_part_by_key(c, m->key_a, m->key_b);
+	return p && p->home_node == node ? p : NULL;
+}
+
+static void refuse_rank(struct hc_core *c, struct hc_part *p, const struct hc_m_verdict *m,
+			int code, const char *text)
+{
+	uint32_t seat = hc_part_find_seat(c, p, m->rank);
+	const struct hc_seat *s = seat == HC_NONE ? NULL : &c->seats[seat];
+
+	if (!s || (s->process != HC_NONE && c->processes[s->process].pid != m->pid))
 		return;
-	}
-	if (seat == HC_NONE)
-		return;
-	s = &c->seats[seat];
-	if (s->process != HC_NONE && c->processes[s->process].pid != m->pid)
-		return;
-	fail_join(c, p, seat, m->code, hc_str_copy(m->text, text, sizeof(text)));
+	fail_join(c, p, seat, code, text);
 	hc_part_drop_seat(c, p, seat);
 	hc_part_close_if_empty(c, p);
+}
+
+void hc_part_on_verdict(struct hc_core *c, uint32_t node, const struct hc_m_verdict *m)
+{
+	struct hc_part *p = part_of(c, m, node);
+	char text[HC_TEXT_MAX + 1];
+
+	hc_str_copy(m->text, text, sizeof(text));
+	if (m->code) {
+		if (p)
+			refuse_rank(c, p, m, m->code, text);
+		return;
+	}
+	if (p && (!p->id || p->id == m->id)) {
+		hc_part_set_id(c, p, m->id);
+		set_name(c, p, m->text);
+		if (hc_part_find_seat(c, p, m->rank) != HC_NONE)
+			return;
+	} else if (p) {
+		/* the home took it for the first rank of the next domain of that key */
+		refuse_rank(c, p, m, HC_E_BUSY, "the domain was complete before this rank came");
+	}
+	if (m->pid)
+		too_late(c, node, m);
 }
 
 static bool reserve(struct hc_core *c, struct hc_part *p)
@@ -390,20 +430,19 @@ static void store(struct hc_core *c, struct hc_part *p, enum hc_part_step step)
 
 void hc_part_on_prepare(struct hc_core *c, uint32_t node, const struct hc_m_prepare *m)
 {
-	struct hc_part *p = hc_part_by_id(c, m->id);
+	struct hc_part *p = hc_part_of_home(c, node, m->id);
 	struct hc_m_prepared no = {.id = m->id,
 				   .epoch = m->epoch,
 				   .incarnation = c->self.incarnation,
 				   .code = HC_E_GONE,
 				   .text = hc_str("no rank of this domain is here any more")};
 
-	if (!p || p->state > HC_W_domain_state_ACTIVATING || !p->nseats) {
+	if (!p || p->state > HC_W_domain_state_ACTIVATING || p->step || !p->nseats) {
 		hc_emit_send(c, node, &hc_desc_prepared, &no);
 		return;
 	}
 	p->state = HC_W_domain_state_ACTIVATING;
 	p->epoch = m->epoch;
-	p->home_node = node;
 	if (!reserve(c, p))
 		answer_prepare(c, p, node, HC_E_LIMIT,
 			       "the op arena of a process is full: it is in too many domains");
@@ -428,10 +467,9 @@ static void open_part(struct hc_core *c, struct hc_part *p)
 
 void hc_part_on_commit(struct hc_core *c, uint32_t node, const struct hc_m_commit *m)
 {
-	struct hc_part *p = hc_part_by_id(c, m->id);
+	struct hc_part *p = hc_part_of_home(c, node, m->id);
 
-	if (!p || p->state != HC_W_domain_state_ACTIVATING || p->epoch != m->epoch ||
-	    p->home_node != node)
+	if (!p || p->state != HC_W_domain_state_ACTIVATING || p->epoch != m->epoch || p->step)
 		return;
 	p->nranks = m->nranks;
 	p->number = m->number;
@@ -453,17 +491,23 @@ void hc_part_stored(struct hc_core *c, struct hc_part *p)
 	}
 }
 
-void hc_part_on_cancel(struct hc_core *c, const struct hc_m_cancel *m)
+/* What is being stored is not waited for any more. */
+static void forget_step(struct hc_core *c, struct hc_part *p)
 {
-	struct hc_part *p = hc_part_by_id(c, m->id);
+	if (p->step)
+		hc_list_del(&c->storing, &c->store_links, hc_part_timer(c, hc_part_number(c, p)));
+	p->step = PART_NOTHING;
+}
+
+void hc_part_on_cancel(struct hc_core *c, uint32_t node, const struct hc_m_cancel *m)
+{
+	struct hc_part *p = hc_part_of_home(c, node, m->id);
 
 	if (!p || p->state >= HC_W_domain_state_ACTIVE)
 		return;
-	if (p->step) {
-		hc_list_del(&c->storing, &c->store_links, hc_part_timer(c, hc_part_number(c, p)));
-		p->step = PART_NOTHING;
+	if (p->stored)
 		hc_emit_del_domain(c, p->id);
-	}
+	forget_step(c, p);
 	p->state = HC_W_domain_state_FAILED;
 	p->code = m->code;
 	hc_part_set_cause(c, p, HC_W_event_code_DOMAIN_FAILED, HC_NONE, 0, m->text);
@@ -472,34 +516,43 @@ void hc_part_on_cancel(struct hc_core *c, const struct hc_m_cancel *m)
 	hc_part_add_work(c, p, WORK_FAIL | WORK_NOTIFY | WORK_CLOSE);
 }
 
-void hc_part_on_state(struct hc_core *c, const struct hc_m_state *m)
+void hc_part_on_state(struct hc_core *c, uint32_t node, const struct hc_m_state *m)
 {
-	struct hc_part *p = hc_part_by_id(c, m->id);
+	struct hc_part *p = hc_part_of_home(c, node, m->id);
+	char name[HC_NAME_MAX + 1];
 	bool closes;
 
-	if (!p || p->epoch != m->epoch || m->number <= p->number)
+	if (!p || p->epoch != m->epoch || m->number <= p->number ||
+	    p->state < HC_W_domain_state_ACTIVE || m->state < HC_W_domain_state_ACTIVE ||
+	    m->state > HC_W_domain_state_DRAINING)
 		return;
 	closes = p->state == HC_W_domain_state_ACTIVE;
 	p->number = m->number;
 	p->state = m->state;
 	p->event = m->kind;
 	hc_part_set_cause(c, p, m->kind, m->rank, m->pid, m->text);
+	p->cause_node = hc_core_find_node(c, hc_str_copy(m->node, name, sizeof(name)));
 	hc_part_publish(c, p, closes && m->state == HC_W_domain_state_SUSPENDED);
 	hc_part_add_work(c, p, WORK_NOTIFY);
 }
 
-void hc_part_on_gone(struct hc_core *c, const struct hc_m_gone *m)
+void hc_part_on_gone(struct hc_core *c, uint32_t node, const struct hc_m_gone *m)
 {
-	struct hc_part *p = hc_part_by_id(c, m->id);
+	struct hc_part *p = hc_part_of_home(c, node, m->id);
 
-	if (!p)
+	if (!p || p->epoch != m->epoch ||
+	    (m->state != HC_W_domain_state_DESTROYED && m->state != HC_W_domain_state_FAILED))
 		return;
+	if (p->stored && node != HC_SELF_NODE)
+		hc_emit_del_domain(c, p->id);
+	forget_step(c, p);
 	p->state = m->state;
 	p->number++;
 	p->event = m->state == HC_W_domain_state_FAILED ? HC_W_event_code_DOMAIN_FAILED
 							: HC_W_event_code_DOMAIN_DESTROYED;
 	p->code = HC_E_GONE;
 	hc_part_set_cause(c, p, p->event, HC_NONE, 0, m->text);
+	hc_index_del(&c->part_by_key, hc_part_number(c, p));
 	if (p->published)
 		hc_part_publish(c, p, false);
 	hc_part_add_work(c, p, WORK_FAIL | WORK_NOTIFY | WORK_CLOSE);
@@ -625,6 +678,8 @@ static void tell(struct hc_core *c, struct hc_part *p, struct hc_session *s)
 		e.rank = p->cause_rank;
 		e.pid = p->cause_pid;
 		e.text = hc_str(cause_text(c, p));
+		if (p->cause_rank != HC_NONE && p->cause_node != HC_NONE)
+			e.node = hc_str(c->nodes[p->cause_node]);
 	}
 	hc_emit_event(c, s->id, &e);
 }

@@ -16,9 +16,12 @@ struct hc_part *hc_part_open(struct hc_core *c, uint64_t key_a, uint64_t key_b, 
 			     uint32_t nranks, struct hc_str name);
 void hc_part_set_id(struct hc_core *c, struct hc_part *p, uint64_t id);
 struct hc_part *hc_part_by_id(struct hc_core *c, uint64_t id);
+/* The same, when `node` is its home: the only one that it obeys. */
+struct hc_part *hc_part_of_home(struct hc_core *c, uint32_t node, uint64_t id);
 struct hc_part *hc_part_by_name(struct hc_core *c, uint32_t uid, struct hc_str name);
 /* What the indexes of names are keyed by. */
 uint64_t hc_name_key(uint32_t uid, struct hc_str name);
+/* The forming one, or else one that has begun to activate. */
 struct hc_part *hc_part_by_key(struct hc_core *c, uint64_t key_a, uint64_t key_b);
 /* A new seat; HC_NONE when the limit of ranks is reached. */
 uint32_t hc_part_add_seat(struct hc_core *c, struct hc_part *p, uint32_t rank, uint32_t device);
@@ -41,9 +44,9 @@ void hc_part_answer_joined(struct hc_core *c, struct hc_part *p, uint32_t seat);
 void hc_part_on_verdict(struct hc_core *c, uint32_t node, const struct hc_m_verdict *m);
 void hc_part_on_prepare(struct hc_core *c, uint32_t node, const struct hc_m_prepare *m);
 void hc_part_on_commit(struct hc_core *c, uint32_t node, const struct hc_m_commit *m);
-void hc_part_on_cancel(struct hc_core *c, const struct hc_m_cancel *m);
-void hc_part_on_state(struct hc_core *c, const struct hc_m_state *m);
-void hc_part_on_gone(struct hc_core *c, const struct hc_m_gone *m);
+void hc_part_on_cancel(struct hc_core *c, uint32_t node, const struct hc_m_cancel *m);
+void hc_part_on_state(struct hc_core *c, uint32_t node, const struct hc_m_state *m);
+void hc_part_on_gone(struct hc_core *c, uint32_t node, const struct hc_m_gone *m);
 void hc_part_stored(struct hc_core *c, struct hc_part *p);
 
 /* Told by sessions. */
@@ -76,8 +79,8 @@ void hc_join_attach(struct hc_core *c, struct hc_session *s, uint32_t request,
 		    const struct hc_m_attach *m);
 
 /* ---- the cut (part_drain.c) ---- */
-void hc_part_on_cut_ask(struct hc_core *c, const struct hc_m_cut_ask *m);
-void hc_part_on_cut(struct hc_core *c, const struct hc_m_cut *m);
+void hc_part_on_cut_ask(struct hc_core *c, uint32_t node, const struct hc_m_cut_ask *m);
+void hc_part_on_cut(struct hc_core *c, uint32_t node, const struct hc_m_cut *m);
 void hc_part_sample(struct hc_core *c, const struct hc_event *ev);
 void hc_part_ask_sample(struct hc_core *c, struct hc_part *p, uint32_t seat);
 void hc_part_ops_ended(struct hc_core *c, struct hc_session *s, uint64_t id);

@@ -207,12 +207,13 @@ static void arm(struct hc_core *c, struct hc_part *p)
 
 /* ---- the home's words ---- */
 
-void hc_part_on_cut_ask(struct hc_core *c, const struct hc_m_cut_ask *m)
+void hc_part_on_cut_ask(struct hc_core *c, uint32_t node, const struct hc_m_cut_ask *m)
 {
-	struct hc_part *p = hc_part_by_id(c, m->id);
+	struct hc_part *p = hc_part_of_home(c, node, m->id);
 	bool first;
 
-	if (!p || p->epoch != m->epoch || m->number <= p->number)
+	if (!p || p->epoch != m->epoch || m->number <= p->number ||
+	    p->state < HC_W_domain_state_ACTIVE || p->state > HC_W_domain_state_DRAINING)
 		return;
 	first = !p->draining;
 	p->number = m->number;
@@ -228,9 +229,9 @@ void hc_part_on_cut_ask(struct hc_core *c, const struct hc_m_cut_ask *m)
 	arm(c, p);
 }
 
-void hc_part_on_cut(struct hc_core *c, const struct hc_m_cut *m)
+void hc_part_on_cut(struct hc_core *c, uint32_t node, const struct hc_m_cut *m)
 {
-	struct hc_part *p = hc_part_by_id(c, m->id);
+	struct hc_part *p = hc_part_of_home(c, node, m->id);
 
 	if (!p || p->epoch != m->epoch || p->state != HC_W_domain_state_DRAINING)
 		return;
@@ -394,28 +395,38 @@ void hc_part_abort(struct hc_core *c, struct hc_session *s, uint32_t request,
 	hc_part_judge_drain(c, p);
 }
 
+/* No rank of it is here, or none of that name: its home may be. */
+static struct hc_home *home_to_end(struct hc_core *c, const struct hc_session *s,
+				   const struct hc_m_destroy *m)
+{
+	if (m->id)
+		return hc_home_by_id(c, m->id);
+	return hc_home_named(c, c->processes[s->process].uid, s->role == HC_W_role_ADMIN, m->name);
+}
+
 void hc_part_destroy(struct hc_core *c, struct hc_session *s, uint32_t request,
 		     const struct hc_m_destroy *m)
 {
 	const uint32_t uid = c->processes[s->process].uid;
 	struct hc_part *p = m->id ? hc_part_by_id(c, m->id) : hc_part_by_name(c, uid, m->name);
+	struct hc_home *h = p ? NULL : home_to_end(c, s, m);
 	struct hc_m_control w = {.incarnation = c->self.incarnation,
 				 .uid = uid,
 				 .role = s->role,
 				 .timeout_ms = m->timeout_ms};
 	bool known = m->id && hc_home_ended(c, m->id);
 
-	if (!p || !p->id) {
+	w.id = p ? p->id : h ? h->id : 0;
+	if (!w.id) {
 		hc_emit_error(c, s->id, request, known ? HC_E_GONE : HC_E_NOT_FOUND,
 			      known ? "the domain has ended already"
 				    : "no such domain on this node");
 		return;
 	}
-	w.id = p->id;
 	w.ticket = hc_ask_open(c, s->id, request);
 	if (!w.ticket)
 		hc_emit_error(c, s->id, request, HC_E_LIMIT,
 			      "too many requests wait for an answer");
 	else
-		hc_emit_send(c, p->home_node, &hc_desc_control, &w);
+		hc_emit_send(c, p ? p->home_node : HC_SELF_NODE, &hc_desc_control, &w);
 }

@@ -73,6 +73,31 @@ static int check(struct hc_core *c, const struct join *j, char *text, size_t byt
 			       bytes);
 }
 
+/* The process asks again, maybe on a new connection: whoever waited before is told. */
+static void take_over(struct hc_core *c, struct hc_part *p, uint32_t seat, const struct join *j)
+{
+	struct hc_seat *s = &c->seats[seat];
+	const bool reserved = s->block != HC_NONE;
+
+	if (s->flags & SEAT_WAITS && hc_session_get(c, s->session))
+		hc_emit_error(c, s->session, s->request, HC_E_IN_PROGRESS,
+			      "the same process asked for this rank again; that request is "
+			      "answered");
+	s->flags |= SEAT_WAITS;
+	s->request = j->request;
+	if (s->session == j->s->id)
+		return;
+	hc_session_unbind(c, seat);
+	hc_session_bind(c, seat, j->s);
+	if (reserved)
+		s->block = hc_session_block(c, j->s);
+	if (!reserved || s->block != HC_NONE)
+		return;
+	refuse(c, j, HC_E_LIMIT, "the op arena of this process is full: it is in too many domains");
+	hc_part_depart(c, p, seat, HC_W_depart_WITHDRAWN, "");
+	hc_part_drop_seat(c, p, seat);
+}
+
 /*
  * The rank's seat, when it has one already. The same process again (a repeated request after a
  * lost session) takes its seat over; another process is refused. Returns 0 to go on, -1 when the
@@ -88,9 +113,13 @@ static int seat_again(struct hc_core *c, struct hc_part *p, const struct join *j
 		return 0;
 	s = &c->seats[seat];
 	if (s->process == j->s->process && s->device == j->device) {
-		s->session = j->s->id;
-		s->request = j->request;
-		s->flags |= SEAT_WAITS;
+		take_over(c, p, seat, j);
+		return -1;
+	}
+	if (s->process == j->s->process) {
+		HC_TEXT(text, "rank %u of this process has device %u already; this call says %u",
+			j->rank, s->device, j->device);
+		refuse(c, j, HC_E_INVALID, text);
 		return -1;
 	}
 	HC_TEXT(text,
@@ -144,11 +173,22 @@ static int sit(struct hc_core *c, struct hc_part *p, const struct join *j)
 	return 0;
 }
 
+/* The seat of that rank, when it is this process's already. */
+static uint32_t own_seat(const struct hc_core *c, const struct hc_part *p, const struct join *j)
+{
+	uint32_t seat = p ? hc_part_find_seat(c, p, j->rank) : HC_NONE;
+
+	return seat != HC_NONE && c->seats[seat].process == j->s->process ? seat : HC_NONE;
+}
+
 static struct hc_part *part_for(struct hc_core *c, const struct join *j)
 {
 	struct hc_part *p = hc_part_by_key(c, j->key_a, j->key_b);
 	char text[128];
 
+	/* what has begun to activate is complete: who is not one of it begins the next */
+	if (p && p->state != HC_W_domain_state_FORMING && own_seat(c, p, j) == HC_NONE)
+		p = NULL;
 	if (!p) {
 		p = hc_part_open(c, j->key_a, j->key_b, uid_of(c, j->s), j->nranks, j->name);
 		if (p)
@@ -169,11 +209,15 @@ static struct hc_part *part_for(struct hc_core *c, const struct join *j)
 static void join_one(struct hc_core *c, struct join *j)
 {
 	struct hc_part *p;
+	uint32_t seat;
 	char text[512];
 	int r;
 
-	if (j->device == HC_NONE)
-		j->device = hc_device_any(c, j->s->process);
+	if (j->device == HC_NONE) {
+		seat = own_seat(c, hc_part_by_key(c, j->key_a, j->key_b), j);
+		j->device =
+			seat != HC_NONE ? c->seats[seat].device : hc_device_any(c, j->s->process);
+	}
 	r = check(c, j, text, sizeof(text));
 	if (r) {
 		refuse(c, j, r, text);
@@ -365,7 +409,8 @@ static uint32_t list_all(const struct hc_core *c, uint32_t *devices, uint32_t ma
 	return n;
 }
 
-#define LOCAL_MAX 1024u
+#define LOCAL_MAX    1024u
+#define ARRIVE_BYTES 320u /* of a message ARRIVE, with the longest name */
 
 static uint32_t list_wanted(const struct hc_core *c, const struct hc_m_join_local *m,
 			    uint32_t *devices)
@@ -429,6 +474,10 @@ void hc_join_local(struct hc_core *c, struct hc_session *s, uint32_t request,
 	r = local_check(c, &j, devices, text, sizeof(text));
 	if (r) {
 		refuse(c, &j, r, text);
+		return;
+	}
+	if (!hc_emit_ring_holds(c, j.nranks * ARRIVE_BYTES)) {
+		refuse(c, &j, HC_E_AGAIN, "the daemon is busy");
 		return;
 	}
 	p = part_for(c, &j);
@@ -524,6 +573,7 @@ void hc_join_sub(struct hc_core *c, struct hc_session *s, uint32_t request,
 		refuse(c, &j, r, text);
 		return;
 	}
+	j.home = hc_part_by_id(c, m->parent)->home_node;
 	j.device = c->seats[seat].device;
 	j.shared = c->seats[seat].flags & SEAT_SHARED;
 	j.list_a = hc_hash(&list, m->ranks.bytes, m->ranks.len);
@@ -597,21 +647,25 @@ void hc_join_add_device(struct hc_core *c, struct hc_session *s, uint32_t reques
 	struct join j = {.s = s, .request = request, .rank = m->rank, .device = m->device};
 	struct hc_part *p = owned(c, &j, m->id);
 	struct hc_m_arrive a = {.rank = m->rank, .device = m->device, .weight = 1};
+	const struct hc_home *h;
 	uint32_t seat;
 	char text[512];
 	int r;
 
 	if (!p)
 		return;
+	h = hc_home_by_id(c, p->id);
 	j.nranks = p->nranks;
-	r = HC_E_EXISTS;
-	if (p->state != HC_W_domain_state_FORMING || !p->id)
+	r = HC_E_INVALID;
+	if (!h || !h->staged)
+		HC_TEXT(text, "only a created domain is given devices: the ranks of this one join");
+	else if (p->state != HC_W_domain_state_FORMING || !p->id)
 		HC_TEXT(text, "the domain is %s: devices are added before it is activated",
 			hc_word_domain_state(p->state));
-	else if (hc_part_find_seat(c, p, m->rank) != HC_NONE)
-		HC_TEXT(text, "rank %u has its device already", m->rank);
 	else if (m->rank >= p->nranks)
 		HC_TEXT(text, "rank %u: the domain has ranks 0 to %u", m->rank, p->nranks - 1);
+	else if (hc_part_find_seat(c, p, m->rank) != HC_NONE && (r = HC_E_EXISTS))
+		HC_TEXT(text, "rank %u has its device already", m->rank);
 	else
 		r = hc_device_check(c, m->device, m->rank, HC_NONE, false, NULL, text,
 				    sizeof(text));
@@ -687,6 +741,7 @@ void hc_join_attach(struct hc_core *c, struct hc_session *s, uint32_t request,
 		m->id ? hc_part_by_id(c, m->id) : hc_part_by_name(c, uid_of(c, s), m->name);
 	struct hc_seat *t;
 	uint32_t seat, block;
+	bool shared;
 	char text[512];
 	int r;
 
@@ -709,9 +764,14 @@ void hc_join_attach(struct hc_core *c, struct hc_session *s, uint32_t request,
 	t = &c->seats[seat];
 	if (t->process == HC_NONE)
 		hc_home_attached(c, p->id, m->rank, s->process);
+	shared = t->flags & SEAT_SHARED;
+	if (t->flags & SEAT_WAITS && hc_session_get(c, t->session))
+		hc_emit_error(c, t->session, t->request, HC_E_IN_PROGRESS,
+			      "the same process asked for this rank again; that request is "
+			      "answered");
 	hc_part_release_seat(c, seat);
 	hc_session_bind(c, seat, s);
-	hc_part_take_device(c, seat, false);
+	hc_part_take_device(c, seat, shared);
 	t->block = block;
 	t->request = request;
 	t->flags |= SEAT_WAITS;

@@ -105,6 +105,13 @@ static void close_gather(struct hc_core *c, struct hc_gather *g)
 	*g = (struct hc_gather){0};
 }
 
+/* One answer in each unit of work; no voice is added any more. */
+static void begin_answers(struct hc_core *c, struct hc_gather *g)
+{
+	g->answering = true;
+	c->answering++;
+}
+
 static bool voice_before(const struct hc_voice *v, uint32_t a, uint32_t b)
 {
 	if (v[a].color != v[b].color)
@@ -163,15 +170,17 @@ void hc_split_on_gather(struct hc_core *c, uint32_t node, const struct hc_m_gath
 		return;
 	}
 	v = &c->voices[g->first + m->rank];
-	if (!v->here)
+	if (v->here)
+		refuse(c, v->node, v->ticket, HC_E_IN_PROGRESS,
+		       "the rank said its colour again; that request is answered");
+	else
 		g->count++;
 	*v = (struct hc_voice){
 		.ticket = m->ticket, .node = node, .color = m->color, .key = m->key, .here = true};
 	if (g->count < g->nranks)
 		return;
 	sort(&c->voices[g->first], g->nranks);
-	g->answering = true;
-	c->answering++;
+	begin_answers(c, g);
 }
 
 static void answer(struct hc_core *c, const struct hc_gather *g, uint32_t rank)
@@ -181,6 +190,12 @@ static void answer(struct hc_core *c, const struct hc_gather *g, uint32_t rank)
 	struct hc_m_gathered r = {.ticket = v[rank].ticket};
 	uint32_t i;
 
+	if (!v[rank].here)
+		return;
+	if (g->code) {
+		refuse(c, v[rank].node, v[rank].ticket, g->code, g->text);
+		return;
+	}
 	/* the high bit keeps these numbers apart from those that callers of sub choose */
 	r.sub_id = hc_hash(&key, &v[rank].color, sizeof(v[rank].color)) | 1ull << 63;
 	for (i = 0; v[rank].color >= 0 && i < g->nranks; i++) {
@@ -210,15 +225,12 @@ bool hc_split_work(struct hc_core *c)
 void hc_split_cancel(struct hc_core *c, uint64_t parent, int code, const char *text)
 {
 	struct hc_gather *g = find(c, parent);
-	uint32_t i;
 
 	if (!g)
 		return;
-	for (i = 0; i < g->nranks; i++)
-		if (c->voices[g->first + i].here)
-			refuse(c, c->voices[g->first + i].node, c->voices[g->first + i].ticket,
-			       code, text);
-	close_gather(c, g);
+	g->code = (uint16_t)code;
+	hc_str_copy(hc_str(text), g->text, sizeof(g->text));
+	begin_answers(c, g);
 }
 
 void hc_split_timeout(struct hc_core *c, uint32_t n)

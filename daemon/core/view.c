@@ -71,18 +71,6 @@ static void status_ended(struct hc_core *c, const struct hc_ended *e, uint64_t s
 	hc_emit_reply(c, session, request, &hc_desc_status_r, &m);
 }
 
-static struct hc_home *home_named(struct hc_core *c, uint32_t uid, bool any, struct hc_str name)
-{
-	char text[32];
-	uint32_t i;
-
-	for (i = 0; i < c->home_pool.fresh; i++)
-		if (c->homes[i].id && (any || c->homes[i].uid == uid) &&
-		    hc_str_eq(hc_str(hc_home_name(c, &c->homes[i], text, sizeof(text))), name))
-			return &c->homes[i];
-	return NULL;
-}
-
 static const struct hc_ended *ended_named(const struct hc_core *c, struct hc_str name)
 {
 	const struct hc_ended *last = NULL;
@@ -90,6 +78,7 @@ static const struct hc_ended *ended_named(const struct hc_core *c, struct hc_str
 
 	for (i = 0; i < c->ended_count; i++)
 		if (hc_str_eq(hc_str(c->ended[i].name), name) &&
+		    c->now - c->ended[i].at < c->set.ended_keep_ns &&
 		    (!last || c->ended[i].at >= last->at))
 			last = &c->ended[i];
 	return last;
@@ -103,9 +92,7 @@ void hc_view_status(struct hc_core *c, struct hc_session *s, uint32_t request,
 	const struct hc_ended *e;
 	char text[HC_NAME_MAX + 64];
 
-	h = m->id ? hc_home_by_id(c, m->id) : home_named(c, uid, false, m->name);
-	if (!h && !m->id)
-		h = home_named(c, uid, true, m->name);
+	h = m->id ? hc_home_by_id(c, m->id) : hc_home_named(c, uid, true, m->name);
 	if (h) {
 		status_home(c, h, s->id, request);
 		return;

@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The promises that hold after every step; see world.h. This file looks into the cores.
+ *
+ * Each check counts the same thing in two places that are kept apart in the core: seats by part,
+ * by process and by session; users of a device; tickets; homes by state. A leak or a stale number
+ * shows at the step that made it.
+ */
+#include "worldimp.h"
+
+#include "pages.h"
+#include "state.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- the store ---- */
+
+void world_persist(struct world *w, uint32_t node, const struct hc_action *a)
+{
+	struct world_row r = {.id = a->u.persist.id,
+			      .seq = a->u.persist.seq,
+			      .node = node,
+			      .what = (uint8_t)a->u.persist.what};
+	struct hc_m_domain_row row;
+	struct hc_m_event_row entry;
+
+	world_want(w, r.seq == w->asked[node] + 1 && "numbers are dense and rise");
+	w->asked[node] = r.seq;
+	if (a->u.persist.what == HC_PUT_DOMAIN) {
+		world_want(w,
+			   !hc_decode(&hc_desc_domain_row, HC_PROTO_MAX, a->bytes, a->len, &row));
+		world_want(w, row.id == r.id);
+		r.state = row.state;
+	} else if (a->u.persist.what == HC_ADD_EVENT) {
+		world_want(w,
+			   !hc_decode(&hc_desc_event_row, HC_PROTO_MAX, a->bytes, a->len, &entry));
+		return;
+	}
+	w->rows = world_grow(w->rows, w->nrows, &w->rows_cap, sizeof(*w->rows));
+	w->rows[w->nrows++] = r;
+}
+
+static const struct world_row *last_row(const struct world *w, uint32_t node, uint64_t id,
+					bool stored)
+{
+	uint32_t i;
+
+	for (i = w->nrows; i-- > 0;)
+		if (w->rows[i].node == node && w->rows[i].id == id &&
+		    (!stored || w->rows[i].seq <= w->stored[node]))
+			return &w->rows[i];
+	return NULL;
+}
+
+bool world_is_stored(const struct world *w, uint32_t node, uint64_t id)
+{
+	const struct world_row *r = last_row(w, node, id, true);
+
+	return r && r->what == HC_PUT_DOMAIN;
+}
+
+static bool home_is_here(const struct world *w, uint32_t node, uint64_t id)
+{
+	const struct hc_core *c = w->core[node];
+	uint32_t n = hc_index_find(&c->part_by_id, id);
+
+	return n != HC_NONE && c->parts[n].home_node == HC_SELF_NODE;
+}
+
+bool world_may_publish(const struct world *w, uint32_t node, const struct world_record *r)
+{
+	const struct world_row *row = last_row(w, node, r->id, true);
+
+	switch (r->state) {
+	case HC_W_domain_state_ACTIVE: return world_is_stored(w, node, r->id);
+	case HC_W_domain_state_DAMAGED:
+		return row && (!home_is_here(w, node, r->id) || row->what == HC_DEL_DOMAIN ||
+			       row->state == HC_W_domain_state_DAMAGED);
+	case HC_W_domain_state_DESTROYED:
+		return row && (!home_is_here(w, node, r->id) || row->what == HC_DEL_DOMAIN);
+	}
+	return true;
+}
+
+const struct world_record *world_record(const struct world *w, uint32_t node, uint64_t id)
+{
+	uint32_t i;
+
+	for (i = 0; i < WORLD_RECORDS; i++)
+		if (w->records[node][i].id == id)
+			return &w->records[node][i];
+	return NULL;
+}
+
+/* ---- seats, sessions, devices ---- */
+
+struct tally {
+	uint32_t seats, bound, devices, work;
+};
+
+static void check_record(struct world *w, uint32_t node, const struct hc_part *p)
+{
+	const struct hc_core *c = w->core[node];
+	const struct world_record *r = &w->records[node][p - c->parts];
+
+	world_want(w, r->id == p->id && r->state == p->state && r->epoch == p->epoch);
+	world_want(w, r->number == p->number && r->nranks == p->nranks);
+	world_want(w, r->cut_set == p->cut_set && (!p->cut_set || r->cut == p->cut));
+	world_want(w, r->tag == HC_TAG(p->reuse, p->epoch) && r->uid == p->uid);
+	world_want(w, r->cause_kind == p->cause_kind && r->cause_rank == p->cause_rank);
+}
+
+static void check_seat(struct world *w, const struct hc_core *c, uint32_t part, uint32_t seat,
+		       struct tally *t)
+{
+	const struct hc_seat *s = &c->seats[seat];
+	const struct hc_session *e;
+
+	world_want(w, s->part == part);
+	world_want(w, s->state <= HC_W_member_state_LEFT);
+	t->seats++;
+	t->devices += s->flags & SEAT_DEVICE ? 1 : 0;
+	if (s->process == HC_NONE) {
+		world_want(w, !s->session && s->block == HC_NONE);
+		return;
+	}
+	t->bound++;
+	world_want(w, s->process < c->process_pool.fresh && c->processes[s->process].pid);
+	if (!s->session || c->sessions[(uint32_t)s->session].id != s->session)
+		return; /* detached, or about to be */
+	e = &c->sessions[(uint32_t)s->session];
+	world_want(w, e->process == s->process);
+	if (s->block != HC_NONE)
+		world_want(w, e->blocks[s->block / 64] >> (s->block % 64) & 1);
+}
+
+static void check_part(struct world *w, uint32_t node, uint32_t n, struct tally *t)
+{
+	const struct hc_core *c = w->core[node];
+	const struct hc_part *p = &c->parts[n];
+	uint32_t i, k;
+
+	if (p->published)
+		check_record(w, node, p);
+	world_want(w, p->queued == (p->work != 0));
+	t->work += p->queued;
+	for (i = 0; i < p->nseats; i++) {
+		check_seat(w, c, n, p->seats + i, t);
+		for (k = 0; p->nseats <= 64 && k < i; k++)
+			world_want(w, c->seats[p->seats + k].rank != c->seats[p->seats + i].rank);
+	}
+}
+
+/* A part is in use while one of its indexes knows it. */
+static bool part_used(const struct hc_core *c, uint32_t n)
+{
+	return c->parts[n].state != HC_W_domain_state_NONE;
+}
+
+static void check_device(struct world *w, const struct hc_core *c, const struct hc_device *d)
+{
+	world_want(w, d->held + d->idle <= d->users && d->alone <= d->users);
+	if (d->holder == HC_NONE)
+		world_want(w, !d->held && d->users == d->idle);
+	else
+		world_want(w, d->held && c->processes[d->holder].seats.count >= d->held);
+}
+
+static void check_parts(struct world *w, uint32_t node)
+{
+	const struct hc_core *c = w->core[node];
+	struct tally t = {0};
+	uint32_t n, used = 0, bound = 0, sessions = 0, users = 0;
+
+	for (n = 0; n < c->part_pool.fresh; n++) {
+		if (!part_used(c, n))
+			continue;
+		used++;
+		check_part(w, node, n, &t);
+	}
+	world_want(w, used == c->part_pool.used);
+	world_want(w, t.seats == c->nseats && t.work == c->work.count);
+	for (n = 0; n < c->process_pool.fresh; n++) {
+		bound += c->processes[n].seats.count;
+		sessions += c->processes[n].sessions;
+	}
+	world_want(w, bound == t.bound && sessions == c->nsessions);
+	for (n = 0; n < c->ndevices; n++) {
+		check_device(w, c, &c->devices[n]);
+		users += c->devices[n].users;
+	}
+	world_want(w, users == t.devices);
+}
+
+/* Seats by session: only those of open sessions are counted there. */
+static void check_sessions(struct world *w, uint32_t node)
+{
+	const struct hc_core *c = w->core[node];
+	uint32_t slot, n, i, seats = 0, counted = 0;
+
+	for (slot = 0; slot < c->lim.sessions; slot++)
+		if (c->sessions[slot].id)
+			counted += c->sessions[slot].seats;
+	for (n = 0; n < c->part_pool.fresh; n++)
+		for (i = 0; part_used(c, n) && i < c->parts[n].nseats; i++) {
+			const uint64_t s = c->seats[c->parts[n].seats + i].session;
+
+			seats += s && c->sessions[(uint32_t)s].id == s;
+		}
+	world_want(w, seats == counted);
+}
+
+/* ---- homes ---- */
+
+static void check_home(struct world *w, const struct hc_core *c, const struct hc_home *h)
+{
+	uint32_t r, arrived = 0, gone = 0, untold = 0;
+
+	for (r = 0; r < h->nranks; r++) {
+		const struct hc_place *pl = &c->places[h->places + r];
+
+		arrived += pl->state != HC_W_member_state_EXPECTED;
+		gone += pl->state == HC_W_member_state_DEAD || pl->state == HC_W_member_state_LEFT;
+		untold += pl->state == HC_W_member_state_DEAD && !pl->told;
+		world_want(w, pl->node < c->nnodes);
+	}
+	world_want(w, arrived == h->arrived && gone == h->gone && untold == h->untold);
+	if (h->state >= HC_W_domain_state_ACTIVE && h->state != HC_W_domain_state_FAILED)
+		world_want(w, h->arrived == h->nranks && h->epoch > 0);
+}
+
+static void check_homes(struct world *w, uint32_t node)
+{
+	const struct hc_core *c = w->core[node];
+	uint32_t n, used = 0, active = 0, forming = 0, damaged = 0, storing = 0, over = 0;
+	struct hc_core_counts counts;
+
+	for (n = 0; n < c->home_pool.fresh; n++) {
+		const struct hc_home *h = &c->homes[n];
+
+		if (!h->id)
+			continue;
+		used++;
+		check_home(w, c, h);
+		active += h->state == HC_W_domain_state_ACTIVE;
+		forming += h->state < HC_W_domain_state_ACTIVE;
+		damaged += h->state == HC_W_domain_state_DAMAGED;
+		storing += h->step == HOME_COMMITTING || h->step == HOME_DAMAGING ||
+			   h->step == HOME_ENDING;
+		over += h->step == HOME_OVER;
+	}
+	for (n = 0; n < c->part_pool.fresh; n++)
+		storing += part_used(c, n) && c->parts[n].step != PART_NOTHING;
+	world_want(w, storing == c->storing.count && over == c->over.count);
+	hc_core_counts(c, &counts);
+	world_want(w, counts.domains == used && counts.active == active);
+	world_want(w, counts.forming == forming && counts.damaged == damaged);
+	world_want(w, counts.ranks == c->nseats && counts.sessions == c->nsessions);
+}
+
+/* Tickets: of clients (they have a session), at homes, and of ranks that leave. */
+static void check_asks(struct world *w, uint32_t node)
+{
+	const struct hc_core *c = w->core[node];
+	uint32_t n, used = 0, at_homes = 0, leaving = 0;
+
+	for (n = 0; n < c->ask_pool.fresh; n++)
+		used += c->asks[n].ticket && c->asks[n].session;
+	for (n = 0; n < c->home_pool.fresh; n++)
+		at_homes += c->homes[n].id ? c->homes[n].asks.count : 0;
+	for (n = 0; n < c->part_pool.fresh; n++)
+		leaving += part_used(c, n) ? c->parts[n].asks.count : 0;
+	world_want(w, used + at_homes + leaving == c->ask_pool.used);
+}
+
+static void check_timers(struct world *w, uint32_t node)
+{
+	const struct hc_core *c = w->core[node];
+	uint32_t i, n;
+
+	for (i = 0; i < c->timers.count; i++) {
+		n = c->timers.heap[i].number;
+		world_want(w, c->timers.place[n] == i + 1);
+		if (n < c->lim.domains)
+			world_want(w, c->homes[n].id);
+		else if (n < 2 * c->lim.domains)
+			world_want(w, part_used(c, n - c->lim.domains));
+		else
+			world_want(w, c->gathers[n - 2 * c->lim.domains].parent);
+	}
+}
+
+void world_check(struct world *w, uint32_t node)
+{
+	const struct hc_core *c = w->core[node];
+
+	check_parts(w, node);
+	check_sessions(w, node);
+	check_homes(w, node);
+	check_asks(w, node);
+	check_timers(w, node);
+	world_want(w, c->ring_used <= HC_RING_BYTES);
+}
+
+/* ---- the end ---- */
+
+static void check_blocks(struct world *w, const struct hc_core *c)
+{
+	uint32_t slot, i;
+
+	for (slot = 0; slot < c->lim.sessions; slot++)
+		for (i = 0; c->sessions[slot].blocks && i < HC_ARENA_BLOCKS / 64; i++)
+			world_want(w, !c->sessions[slot].blocks[i]);
+}
+
+void world_check_empty(struct world *w)
+{
+	uint32_t n, i;
+
+	for (i = 0; i < w->nclients; i++)
+		world_want(w, !w->clients[i]->nwaits && "every request is answered");
+	for (n = 0; n < w->nodes; n++) {
+		const struct hc_core *c = w->core[n];
+
+		world_check(w, n);
+		world_want(w, !c->home_pool.used && !c->part_pool.used && !c->nseats);
+		world_want(w, !c->process_pool.used || c->nsessions);
+		world_want(w, !c->ask_pool.used && !c->name_pool.used && !c->cause_pool.used);
+		world_want(w, !c->timers.count && !c->storing.count && !c->ring_used);
+		world_want(w,
+			   !c->work.count && !c->reaping.count && !c->answering && !c->over.count);
+		for (i = 0; i < c->ndevices; i++)
+			world_want(w, !c->devices[i].users && c->devices[i].holder == HC_NONE);
+		for (i = 0; i < HC_GATHERS; i++)
+			world_want(w, !c->gathers[i].parent);
+		if (!c->nsessions)
+			check_blocks(w, c);
+	}
+}

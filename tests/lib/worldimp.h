@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the files of the world share; see world.h. */
+#ifndef HC_WORLDIMP_H
+#define HC_WORLDIMP_H
+
+#include "world.h"
+
+/* A PERSIST that was asked for. */
+struct world_row {
+	uint64_t id, seq;
+	uint32_t node;
+	uint8_t what;  /* enum hc_persist */
+	uint8_t state; /* of a domain */
+};
+
+/* A SCAN that was asked for. */
+struct world_scan {
+	uint64_t session, domain;
+	uint32_t node, epoch, rank, block;
+};
+
+void *world_grow(void *at, uint32_t count, uint32_t *cap, size_t size);
+void world_line(struct world *w, unsigned kind, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+struct world_client *world_client_of(struct world *w, uint32_t node, uint64_t session);
+void world_event(struct world *w, uint32_t node, const struct hc_event *ev);
+
+/* worldcheck.c */
+void world_persist(struct world *w, uint32_t node, const struct hc_action *a);
+/* The node has the row of an active domain in its store. */
+bool world_is_stored(const struct world *w, uint32_t node, uint64_t id);
+/* What the record says is stored. */
+bool world_may_publish(const struct world *w, uint32_t node, const struct world_record *r);
+
+#endif

@@ -20,6 +20,7 @@
 #ifndef HC_CLIENT_H
 #define HC_CLIENT_H
 
+#include <assert.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <sys/types.h>
@@ -84,20 +85,26 @@ struct hc_local { /* record and block of a one-rank domain */
 	struct hc_page_block block;
 };
 
-#define HC_CHUNK_BITS 8u
-#define HC_CHUNKS     4096u
-extern _Atomic(struct hc_domain *) hc_chunks[HC_CHUNKS] __attribute__((visibility("hidden")));
+#define HC_SLOT_BITS                                                                               \
+	9u /* bytes of a slot, a power of two: a handle is turned into its place by a mask */
+#define HC_SLOT_BYTES (1u << HC_SLOT_BITS)
+#define HC_SLOTS      65536u
+static_assert(sizeof(struct hc_domain) <= HC_SLOT_BYTES, "a domain in its slot");
+extern _Atomic(unsigned char *) hc_slots __attribute__((visibility("hidden")));
 
-/* The slot of a handle, or NULL when there never was one. Its handle may be another by now. */
+static inline struct hc_domain *hc_slot_at(unsigned char *slots, uint32_t offset)
+{
+	return (struct hc_domain *)(void *)(slots + offset);
+}
+
+/* The slot that a handle leads to, or NULL before the first one. Its handle may be another. */
 static inline struct hc_domain *hc_slot(hcomm_domain handle)
 {
-	uint32_t index = (uint32_t)handle - 1; /* so that 0 leads nowhere */
-	struct hc_domain *chunk;
+	unsigned char *slots = atomic_load_explicit(&hc_slots, memory_order_acquire);
 
-	if (index >= HC_CHUNKS << HC_CHUNK_BITS)
+	if (!slots)
 		return NULL;
-	chunk = atomic_load_explicit(&hc_chunks[index >> HC_CHUNK_BITS], memory_order_acquire);
-	return chunk ? chunk + (index & ((1u << HC_CHUNK_BITS) - 1)) : NULL;
+	return hc_slot_at(slots, (uint32_t)handle & ((HC_SLOTS - 1) << HC_SLOT_BITS));
 }
 
 /* A user of the table more (open session, local domain) or less; the last one frees it. */

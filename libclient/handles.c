@@ -2,12 +2,13 @@
 /*
  * The table of domain handles, one for the process, and how a forked child is told apart.
  *
- * A handle is generation << 32 | index + 1. The generation is one counter for the process, so no
- * handle is ever given twice, also over a close of all sessions. Slots come in chunks that never
- * move; a free slot waits at the end of a queue, so that it is long before one is used again.
- * When the last session and the last local domain have gone, everything is unmapped.
+ * A handle is generation << 32 | place of the slot in the table. The generation is one counter for
+ * the process, so no handle is ever given twice, also over a close of all sessions. The table is
+ * reserved once, untouched pages cost nothing, and a slot never moves; a free one waits at the end
+ * of a queue, so that it is long before it is used again. When the last session and the last local
+ * domain have gone, the table is unmapped.
  *
- * Chunks are MADV_WIPEONFORK: in a child all slots read as zero, so a parent's handle matches
+ * The table is MADV_WIPEONFORK: in a child all slots read as zero, so a parent's handle matches
  * nothing and op_begin needs no check of its own. The same advice on a page of .bss keeps the
  * stamp of the process: 0 means that this is a child (or that nothing was opened yet), and the
  * first open in a child begins a table of its own. Locks are made anew there: a thread of the
@@ -22,13 +23,12 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define CHUNK_SLOTS (1u << HC_CHUNK_BITS)
-#define CHUNK_BYTES (CHUNK_SLOTS * sizeof(struct hc_domain))
+#define TABLE_BYTES ((size_t)HC_SLOTS * HC_SLOT_BYTES)
 #define PAGE_MAX    65536u
 #define BUSY        1u /* stamp while a child begins anew */
 #define NO_SLOT     UINT32_MAX
 
-_Atomic(struct hc_domain *) hc_chunks[HC_CHUNKS];
+_Atomic(unsigned char *) hc_slots;
 
 static struct {
 	pthread_mutex_t lock;
@@ -48,7 +48,7 @@ static unsigned char wiped[2 * PAGE_MAX];
 
 static struct hc_domain *slot_at(uint32_t index)
 {
-	return hc_slot(index + 1);
+	return hc_slot_at(atomic_load(&hc_slots), index << HC_SLOT_BITS);
 }
 
 static size_t page_bytes(void)
@@ -77,17 +77,12 @@ static _Atomic uint64_t *stamp_word(void)
 	return w;
 }
 
-static void drop_chunks(void)
+static void drop_table(void)
 {
-	struct hc_domain *chunk;
-	unsigned i;
+	unsigned char *slots = atomic_exchange(&hc_slots, NULL);
 
-	for (i = 0; i < HC_CHUNKS; i++) {
-		chunk = atomic_exchange(&hc_chunks[i], NULL);
-		if (!chunk)
-			break;
-		munmap(chunk, CHUNK_BYTES);
-	}
+	if (slots)
+		munmap(slots, TABLE_BYTES);
 	table.slots = 0;
 	table.first_free = table.last_free = NO_SLOT;
 }
@@ -104,7 +99,7 @@ static void begin_anew(_Atomic uint64_t *word)
 	pthread_mutex_init(&table.lock, NULL);
 	table.users = 0;
 	table.forked = table.generation;
-	drop_chunks();
+	drop_table();
 	atomic_store(word, ++table.stamp);
 }
 
@@ -144,28 +139,28 @@ void hc_process_leave(uint64_t stamp)
 	pthread_mutex_lock(&table.lock);
 	if (!--table.users) {
 		free_locals();
-		drop_chunks();
+		drop_table();
 	}
 	pthread_mutex_unlock(&table.lock);
 }
 
 /* ---- slots ---- */
 
-static int grow(void)
+static int reserve(void)
 {
-	uint32_t n = table.slots >> HC_CHUNK_BITS;
 	void *map;
 
-	if (table.slots & (CHUNK_SLOTS - 1) || (n < HC_CHUNKS && atomic_load(&hc_chunks[n])))
-		return 0;
-	if (n == HC_CHUNKS)
+	if (table.slots == HC_SLOTS)
 		return hc_refuse(HC_E_LIMIT, "this process has %u domains, which is the limit",
 				 table.slots);
-	map = mmap(NULL, CHUNK_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (atomic_load(&hc_slots))
+		return 0;
+	map = mmap(NULL, TABLE_BYTES, PROT_READ | PROT_WRITE,
+		   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (map == MAP_FAILED)
-		return hc_refuse(HC_E_NO_MEMORY, "no memory for more domains");
-	madvise(map, CHUNK_BYTES, MADV_WIPEONFORK);
-	atomic_store(&hc_chunks[n], map);
+		return hc_refuse(HC_E_NO_MEMORY, "no memory for the table of domains");
+	madvise(map, TABLE_BYTES, MADV_WIPEONFORK);
+	atomic_store(&hc_slots, map);
 	return 0;
 }
 
@@ -181,7 +176,7 @@ static int take_slot(struct hc_domain **d)
 			table.last_free = NO_SLOT;
 		return 0;
 	}
-	r = grow();
+	r = reserve();
 	if (r)
 		return r;
 	*d = slot_at(table.slots);
@@ -230,7 +225,7 @@ int hc_domain_new(struct hcomm_session *session, struct hc_domain **out)
 		d->nranks = d->epoch = d->tag = 0;
 		d->name[0] = '\0';
 		link_session(d, session);
-		d->handle = (uint64_t)table.generation << 32 | (d->index + 1);
+		d->handle = (uint64_t)table.generation << 32 | d->index << HC_SLOT_BITS;
 		*out = d;
 	}
 	pthread_mutex_unlock(&table.lock);

@@ -2,9 +2,9 @@
 /*
  * Operation references: from a handle to the inline paths of ops.h.
  *
- * These are the calls whose cost is counted in nanoseconds. The usual way is two loads to the
- * slot, one comparison, and the stores of hc_ops_begin or hc_ops_end; everything else, texts
- * included, stands in functions that are kept out of line.
+ * These are the calls whose cost is counted in nanoseconds. The usual way is one load to the
+ * table, one comparison of the handle, and the stores of hc_ops_begin or hc_ops_end; everything
+ * else, texts included, stands in functions that are kept out of line.
  */
 #include "client.h"
 
@@ -14,7 +14,8 @@ static inline struct hc_ops_domain *live(hcomm_domain handle)
 {
 	struct hc_domain *d = hc_slot(handle);
 
-	if (hc_ops_likely(d != NULL) &&
+	/* the handle of a free slot is 0, too */
+	if (hc_ops_likely(handle != 0) && hc_ops_likely(d != NULL) &&
 	    hc_ops_likely(atomic_load_explicit(&d->ops.handle, memory_order_acquire) == handle))
 		return &d->ops;
 	return NULL;
@@ -61,8 +62,9 @@ COLD static int bad_argument(const char *what)
 	return -hc_refuse(HC_E_INVALID, "%s", what);
 }
 
-static inline int begin(struct hc_ops_domain *d, uint32_t seat, enum hcomm_op_kind kind,
-			uint32_t flags, struct hcomm_op *op)
+static inline __attribute__((always_inline)) int begin(struct hc_ops_domain *d, uint32_t seat,
+						       enum hcomm_op_kind kind, uint32_t flags,
+						       struct hcomm_op *op)
 {
 	int r = hc_ops_begin(d, seat, kind, flags, op);
 
@@ -73,8 +75,10 @@ static inline int begin(struct hc_ops_domain *d, uint32_t seat, enum hcomm_op_ki
 	return refused(d, r);
 }
 
-HC_EXPORT int hcomm_op_begin(hcomm_domain domain, enum hcomm_op_kind kind, uint64_t bytes,
-			     uint32_t flags, struct hcomm_op *op)
+/* flatten: all of the usual way in one function */
+HC_EXPORT __attribute__((flatten)) int hcomm_op_begin(hcomm_domain domain, enum hcomm_op_kind kind,
+						      uint64_t bytes, uint32_t flags,
+						      struct hcomm_op *op)
 {
 	struct hc_ops_domain *d = live(domain);
 

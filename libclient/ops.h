@@ -128,8 +128,9 @@ static inline struct hc_page_line *hc_ops_own(struct hc_page_block *block, uint3
  * INVALID (seat or kind), SUSPENDED (only with HCOMM_OP_NOWAIT), DAMAGED, GONE; STALE: the domain
  * has a new epoch, hc_ops_rebase and begin again. Refused: no reference is held.
  */
-static inline int hc_ops_begin(struct hc_ops_domain *d, uint32_t seat, uint32_t kind,
-			       uint32_t flags, struct hcomm_op *op)
+static inline __attribute__((always_inline)) int hc_ops_begin(struct hc_ops_domain *d,
+							      uint32_t seat, uint32_t kind,
+							      uint32_t flags, struct hcomm_op *op)
 {
 	const struct hc_page_record *record = d->record;
 	uint64_t want = atomic_load_explicit(&d->expected, memory_order_relaxed);
@@ -163,7 +164,8 @@ static inline int hc_ops_begin(struct hc_ops_domain *d, uint32_t seat, uint32_t 
 }
 
 /* Return a reference, by any thread. The caller has matched private_[0] with d->handle. */
-static inline int hc_ops_end(struct hc_ops_domain *d, struct hcomm_op *op)
+static inline __attribute__((always_inline)) int hc_ops_end(struct hc_ops_domain *d,
+							    struct hcomm_op *op)
 {
 	uint64_t word = op->private_[1];
 	uint32_t offset = hc_ops_line;

@@ -3,8 +3,8 @@
  * Joining by a rank table: the file goes to the daemon as contents, never as a path.
  *
  * The daemon runs as another user, perhaps in another mount namespace, so it opens nothing of
- * ours: the file is read here, bounded, into a memfd that is sealed before it is sent. What the
- * table says is judged by the daemon alone.
+ * ours: the file is read here, bounded, and travels in the message, or when it is large in a
+ * memfd that is sealed before it is sent. What the table says is judged by the daemon alone.
  *
  * A scheduler often mounts a table that says "initializing" and replaces it once all addresses
  * are known, mostly by a rename or by turning a symbolic link. The daemon answers NOT_READY to
@@ -26,6 +26,7 @@
 #include <unistd.h>
 
 #define TABLE_BYTES_MAX (64u << 20)
+#define IN_MESSAGE_MAX  32768u /* bytes; a larger table travels in a memfd */
 #define LOOK_AGAIN_NS   HC_SECOND
 
 /* ---- reading ---- */
@@ -57,6 +58,24 @@ static int open_table(const char *path, int *fd)
 	return 0;
 }
 
+/* Read on, up to `max` bytes: *n of them, fewer only at the end of the file. */
+static int read_some(const char *path, int fd, char *buf, size_t max, size_t *n)
+{
+	ssize_t got;
+
+	for (*n = 0; *n < max; *n += (size_t)got) {
+		got = read(fd, buf + *n, max - *n);
+		if (got < 0 && errno == EINTR)
+			got = 0;
+		else if (got < 0)
+			return hc_refuse(HC_E_SYSTEM, "rank table %s: reading: %s", path,
+					 strerror(errno));
+		else if (!got)
+			break;
+	}
+	return 0;
+}
+
 static int write_all(int fd, const char *bytes, size_t n)
 {
 	ssize_t put;
@@ -73,54 +92,54 @@ static int write_all(int fd, const char *bytes, size_t n)
 	return 0;
 }
 
-static int copy(const char *path, int from, int to)
+/* What was read so far and the rest of the file go into `to`. */
+static int copy(const char *path, int from, char *buf, size_t n, int to)
 {
-	char buf[16384];
 	size_t total = 0;
-	ssize_t n;
-	int r;
+	int r = 0;
 
-	for (;;) {
-		n = read(from, buf, sizeof(buf));
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return hc_refuse(HC_E_SYSTEM, "rank table %s: reading: %s", path,
-					 strerror(errno));
-		if (!n)
-			return 0;
-		total += (size_t)n; /* it may grow while it is read */
+	while (!r && n) {
+		total += n; /* it may grow while it is read */
 		if (total > TABLE_BYTES_MAX)
 			return hc_refuse(HC_E_LIMIT, "rank table %s: more than %u bytes", path,
 					 TABLE_BYTES_MAX);
-		r = write_all(to, buf, (size_t)n);
-		if (r)
-			return r;
+		r = write_all(to, buf, n);
+		if (!r)
+			r = read_some(path, from, buf, IN_MESSAGE_MAX, &n);
 	}
+	return r;
 }
 
-/* The contents of the file in a sealed memfd. */
-static int seal_table(const char *path, int *out)
+static int seal(const char *path, int from, char *buf, size_t n, int *out)
 {
-	int from, to, r = open_table(path, &from);
+	int to = memfd_create("hcomm-table", MFD_CLOEXEC | MFD_ALLOW_SEALING), r;
 
-	if (r) {
-		if (from >= 0)
-			close(from);
-		return r;
-	}
-	to = memfd_create("hcomm-table", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (to < 0)
-		r = hc_refuse(HC_E_SYSTEM, "memfd_create: %s", strerror(errno));
-	if (!r)
-		r = copy(path, from, to);
+		return hc_refuse(HC_E_SYSTEM, "memfd_create: %s", strerror(errno));
+	r = copy(path, from, buf, n, to);
 	if (!r && fcntl(to, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE))
 		r = hc_refuse(HC_E_SYSTEM, "sealing a memfd: %s", strerror(errno));
-	close(from);
-	if (r && to >= 0)
+	if (r)
 		close(to);
-	else if (!r)
+	else
 		*out = to;
+	return r;
+}
+
+/* The contents of the file: in `buf` (*text), or when they are more, in a sealed memfd (*out). */
+static int read_table(const char *path, char *buf, struct hc_str *text, int *out)
+{
+	int from, r = open_table(path, &from);
+	size_t n;
+
+	if (!r)
+		r = read_some(path, from, buf, IN_MESSAGE_MAX, &n);
+	if (!r && n < IN_MESSAGE_MAX)
+		*text = (struct hc_str){buf, (uint32_t)n};
+	else if (!r)
+		r = seal(path, from, buf, n, out);
+	if (from >= 0)
+		close(from);
 	return r;
 }
 
@@ -173,12 +192,19 @@ static int ask(struct table *t, hcomm_domain *domain)
 			    .msg = &t->m,
 			    .rank = t->m.rank,
 			    .timeout_ms = t->timeout_ms,
-			    .deadline = t->deadline};
+			    .deadline = t->deadline,
+			    .pass = -1};
 	uint64_t now = hc_now();
-	int r = seal_table(t->path, &j.pass);
+	char *buf = malloc(IN_MESSAGE_MAX);
+	int r = buf ? 0 : hc_refuse(HC_E_NO_MEMORY, "no memory to read a rank table");
 
-	if (r)
+	t->m.table = (struct hc_str){0};
+	if (!r)
+		r = read_table(t->path, buf, &t->m.table, &j.pass);
+	if (r) {
+		free(buf);
 		return r;
+	}
 	/* what is left of the caller's time, when there was waiting before; else as it was said,
 	 * since messages repeat it */
 	if (t->m.timeout_ms && t->asked)
@@ -186,7 +212,9 @@ static int ask(struct table *t, hcomm_domain *domain)
 			t->deadline > now + HC_MS ? (uint32_t)((t->deadline - now) / HC_MS) : 1;
 	t->asked = true;
 	r = hc_join_run(t->session, &j, domain);
-	close(j.pass);
+	if (j.pass >= 0)
+		close(j.pass);
+	free(buf);
 	return r;
 }
 

@@ -6,6 +6,7 @@
  * the request is parked meanwhile and others of the same session pass it, which the ids of
  * requests allow. When the session is gone by then, nothing follows.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -110,6 +111,27 @@ static void with_table(struct hc_ctl *ctl, struct hc_in *in, const char *origin)
 	in->fd = -1;
 }
 
+/* A small table, in the message itself. */
+static void with_text(struct hc_ctl *ctl, struct hc_in *in, struct hc_str text, const char *origin)
+{
+	struct hc_table *table;
+	char why[VERDICT_BYTES];
+	int r;
+
+	if (text.len > ctl->table_bytes_max) {
+		snprintf(why, sizeof(why), "the table has %u bytes; table_bytes_max is %llu",
+			 text.len, (unsigned long long)ctl->table_bytes_max);
+		r = HC_E_LIMIT;
+	} else {
+		r = hc_tables_read_text(ctl->tables, text, hc_str(origin), &table, why,
+					sizeof(why));
+	}
+	if (r)
+		hc_ctl_error(ctl, in->conn, in->frame.head.id, r, why);
+	else
+		pass_on(ctl, in->conn->session, &in->frame, table);
+}
+
 static void on_join_table(struct hc_ctl *ctl, struct hc_in *in)
 {
 	char origin[HC_TEXT_MAX + 1];
@@ -120,14 +142,11 @@ static void on_join_table(struct hc_ctl *ctl, struct hc_in *in)
 		hc_ctl_malformed(ctl, in->conn, in->frame.head.id, true, "a malformed join_table");
 		return;
 	}
-	if (in->fd < 0) {
-		hc_ctl_error(
-			ctl, in->conn, in->frame.head.id, HC_E_INVALID,
-			"join_table came without a descriptor; wanted: a sealed memfd with the "
-			"rank table");
-		return;
-	}
-	with_table(ctl, in, hc_str_copy(m.origin, origin, sizeof(origin)));
+	hc_str_copy(m.origin, origin, sizeof(origin));
+	if (in->fd >= 0)
+		with_table(ctl, in, origin);
+	else
+		with_text(ctl, in, m.table, origin);
 }
 
 /* ---- what the shell answers ---- */

@@ -8,23 +8,20 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include "hash.h"
-#include "ident.h"
 #include "ranktable.h"
 #include "tables.h"
 
 struct hc_table {
 	struct hc_table *next;
-	uint64_t hash[2];
+	char *text;
 	size_t size;    /* of the text */
-	size_t bytes;   /* of the parsed form, about */
+	size_t bytes;   /* of text and parsed form, about */
 	uint32_t users; /* the list is one */
 	struct hc_roster *roster;
 };
 
 struct hc_tables {
 	pthread_mutex_t lock;
-	struct hc_hash_key key[2];
 	struct hc_table *first;
 	uint32_t count;
 	size_t bytes;
@@ -37,7 +34,6 @@ struct hc_tables *hc_tables_new(void)
 	if (!t)
 		return NULL;
 	pthread_mutex_init(&t->lock, NULL);
-	hc_ident_random(t->key, sizeof(t->key));
 	return t;
 }
 
@@ -46,6 +42,7 @@ static void put_locked(struct hc_table *table)
 	if (--table->users)
 		return;
 	hc_ranktable_free(table->roster);
+	free(table->text);
 	free(table);
 }
 
@@ -99,12 +96,12 @@ int hc_tables_check(int fd, uint64_t bytes_max, size_t *size, char *why, size_t 
 	return 0;
 }
 
-static struct hc_table *find(struct hc_tables *t, const uint64_t hash[2], size_t size)
+static struct hc_table *find(struct hc_tables *t, struct hc_str text)
 {
 	struct hc_table **at, *table;
 
 	for (at = &t->first; (table = *at); at = &table->next) {
-		if (table->hash[0] != hash[0] || table->hash[1] != hash[1] || table->size != size)
+		if (table->size != text.len || memcmp(table->text, text.p, text.len))
 			continue;
 		*at = table->next;
 		table->next = t->first;
@@ -117,6 +114,8 @@ static struct hc_table *find(struct hc_tables *t, const uint64_t hash[2], size_t
 
 static void keep(struct hc_tables *t, struct hc_table *table)
 {
+	if (table->bytes > HC_TABLES_BYTES_MAX)
+		return;
 	table->next = t->first;
 	t->first = table;
 	t->count++;
@@ -140,17 +139,18 @@ static int explain(int r, const struct hc_verdict *v, struct hc_str origin, char
 	return v->kind == HC_V_NOT_READY ? HC_E_NOT_READY : HC_E_INVALID;
 }
 
-static int parse(const void *data, size_t size, struct hc_str origin, struct hc_table **out,
-		 char *why, size_t why_size)
+static int parse(struct hc_str in, struct hc_str origin, struct hc_table **out, char *why,
+		 size_t why_size)
 {
 	struct hc_table *table = calloc(1, sizeof(*table));
+	char *copy = malloc(in.len + 1u);
 	struct hc_verdict *v = malloc(sizeof(*v)); /* too large for a stack of unknown depth */
 	struct hc_jsontext text;
 	int r = -ENOMEM;
 
-	if (table && v) {
+	if (table && v && copy) {
 		hc_verdict_init(v);
-		r = hc_jsontext_set(data, size, size, &text, v);
+		r = hc_jsontext_set(in.p, in.len, in.len, &text, v);
 		if (!r) {
 			r = hc_ranktable_read(&text, &table->roster, v);
 			hc_jsontext_fini(&text);
@@ -158,10 +158,12 @@ static int parse(const void *data, size_t size, struct hc_str origin, struct hc_
 	}
 	if (r) {
 		r = explain(v ? r : -ENOMEM, v, origin, why, why_size);
+		free(copy);
 		free(table);
 	} else {
-		table->size = size;
-		table->bytes = table->roster->nranks * sizeof(struct hc_roster_rank) +
+		table->text = memcpy(copy, in.p, in.len);
+		table->size = in.len;
+		table->bytes = in.len + table->roster->nranks * sizeof(struct hc_roster_rank) +
 			       table->roster->nservers * 64u + 256u;
 		table->users = 1;
 		*out = table;
@@ -170,26 +172,22 @@ static int parse(const void *data, size_t size, struct hc_str origin, struct hc_
 	return r;
 }
 
-static int read_mapped(struct hc_tables *t, const void *data, size_t size, struct hc_str origin,
-		       struct hc_table **out, char *why, size_t why_size)
+int hc_tables_read_text(struct hc_tables *t, struct hc_str text, struct hc_str origin,
+			struct hc_table **out, char *why, size_t why_size)
 {
-	uint64_t hash[2] = {hc_hash(&t->key[0], data, size), hc_hash(&t->key[1], data, size)};
 	struct hc_table *known;
 	int r;
 
 	pthread_mutex_lock(&t->lock);
-	known = find(t, hash, size);
+	*out = known = find(t, text);
 	pthread_mutex_unlock(&t->lock);
-	if (known) {
-		*out = known;
+	if (known)
 		return 0;
-	}
-	r = parse(data, size, origin, out, why, why_size);
+	r = parse(text, origin, out, why, why_size);
 	if (r)
 		return r;
-	memcpy((*out)->hash, hash, sizeof(hash));
 	pthread_mutex_lock(&t->lock);
-	known = find(t, hash, size); /* another thread may have been faster */
+	known = find(t, text); /* another thread may have been faster */
 	if (known) {
 		put_locked(*out);
 		*out = known;
@@ -208,14 +206,15 @@ int hc_tables_read(struct hc_tables *t, int fd, size_t size, struct hc_str origi
 
 	*out = NULL;
 	if (!size)
-		return parse("", 0, origin, out, why, why_size);
+		return hc_tables_read_text(t, hc_str(""), origin, out, why, why_size);
 	data = mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0);
 	if (data == MAP_FAILED) {
 		snprintf(why, why_size, "the table's descriptor cannot be read: %s",
 			 strerror(errno));
 		return HC_E_INVALID;
 	}
-	r = read_mapped(t, data, size, origin, out, why, why_size);
+	r = hc_tables_read_text(t, (struct hc_str){data, (uint32_t)size}, origin, out, why,
+				why_size);
 	munmap(data, size);
 	return r;
 }

@@ -60,7 +60,7 @@ struct hc_part *hc_part_open(struct hc_core *c, uint64_t key_a, uint64_t key_b, 
 	p->uid = uid;
 	p->nranks = nranks;
 	p->seats = HC_NONE;
-	p->name = p->cause = p->cause_node = HC_NONE;
+	p->name = p->cause = p->event_node = HC_NONE;
 	p->home_node = HC_SELF_NODE;
 	p->state = HC_W_domain_state_FORMING;
 	set_name(c, p, name);
@@ -244,8 +244,8 @@ void hc_part_set_cause(struct hc_core *c, struct hc_part *p, uint16_t kind, uint
 		       uint32_t pid, struct hc_str text)
 {
 	p->cause_kind = kind;
-	p->cause_rank = rank;
-	p->cause_pid = pid;
+	p->cause_rank = p->event_rank = rank;
+	p->cause_pid = p->event_pid = pid;
 	if (p->cause == HC_NONE)
 		p->cause = hc_pool_get(&c->cause_pool);
 	if (p->cause != HC_NONE)
@@ -520,18 +520,23 @@ void hc_part_on_state(struct hc_core *c, uint32_t node, const struct hc_m_state 
 {
 	struct hc_part *p = hc_part_of_home(c, node, m->id);
 	char name[HC_NAME_MAX + 1];
-	bool closes;
+	bool closes, same;
 
 	if (!p || p->epoch != m->epoch || m->number <= p->number ||
 	    p->state < HC_W_domain_state_ACTIVE || m->state < HC_W_domain_state_ACTIVE ||
 	    m->state > HC_W_domain_state_DRAINING)
 		return;
+	same = p->state == m->state;
 	closes = p->state == HC_W_domain_state_ACTIVE;
 	p->number = m->number;
 	p->state = m->state;
 	p->event = m->kind;
-	hc_part_set_cause(c, p, m->kind, m->rank, m->pid, m->text);
-	p->cause_node = hc_core_find_node(c, hc_str_copy(m->node, name, sizeof(name)));
+	/* what comes to the same state later is told, but the first cause stays */
+	if (!same)
+		hc_part_set_cause(c, p, m->kind, m->rank, m->pid, m->text);
+	p->event_rank = m->rank;
+	p->event_pid = m->pid;
+	p->event_node = hc_core_find_node(c, hc_str_copy(m->node, name, sizeof(name)));
 	hc_part_publish(c, p, closes && m->state == HC_W_domain_state_SUSPENDED);
 	hc_part_add_work(c, p, WORK_NOTIFY);
 }
@@ -671,15 +676,19 @@ static void tell(struct hc_core *c, struct hc_part *p, struct hc_session *s)
 			       .rank = HC_NONE,
 			       .node = hc_str(c->nodes[p->home_node])};
 
+	char text[HC_NAME_MAX + 64];
+
 	if (!s || s->mark == c->mark)
 		return;
 	s->mark = c->mark;
 	if (p->state != HC_W_domain_state_ACTIVE) {
-		e.rank = p->cause_rank;
-		e.pid = p->cause_pid;
-		e.text = hc_str(cause_text(c, p));
-		if (p->cause_rank != HC_NONE && p->cause_node != HC_NONE)
-			e.node = hc_str(c->nodes[p->cause_node]);
+		e.rank = p->event_rank;
+		e.pid = p->event_pid;
+		if (p->event_rank != HC_NONE && p->event_node != HC_NONE)
+			e.node = hc_str(c->nodes[p->event_node]);
+		HC_TEXT(text, "rank %u, pid %u on node %.*s, %s", e.rank, e.pid, (int)e.node.len,
+			e.node.p, p->event == HC_W_event_code_RANK_ABORTED ? "aborted" : "exited");
+		e.text = hc_str(p->event_rank == p->cause_rank ? cause_text(c, p) : text);
 	}
 	hc_emit_event(c, s->id, &e);
 }

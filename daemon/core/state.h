@@ -111,9 +111,10 @@ struct hc_part {
 	uint32_t cursor;
 	uint32_t samples; /* seats that are being read */
 	uint64_t begun_max, cut;
-	uint32_t cause_rank, cause_pid, cause_node;
-	uint16_t cause_kind, code; /* code: outcome for the joins that fail */
-	uint16_t event;            /* HC_W_event_code_* of the notification under way */
+	uint32_t cause_rank, cause_pid;
+	uint32_t event_rank, event_pid, event_node; /* whom the notification under way names */
+	uint16_t cause_kind, code;                  /* code: outcome for the joins that fail */
+	uint16_t event; /* HC_W_event_code_* of the notification under way */
 	uint8_t order, state, work, step, priority, weight;
 	uint8_t cut_set; /* enum hc_page_cut */
 	bool queued, draining, cut_wait, reported, drained, published;

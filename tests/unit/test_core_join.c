@@ -24,6 +24,11 @@ static void start(uint32_t nodes)
 	world_start(&w, nodes);
 }
 
+static struct world_client *member(uint32_t pid)
+{
+	return world_client(&w, 0, pid, 1000, HC_W_role_MEMBER);
+}
+
 /* ---- ways in ---- */
 
 START_TEST(table_all_ranks_come)

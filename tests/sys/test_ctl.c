@@ -703,7 +703,7 @@ static void add_offline(Suite *s)
 
 	suite_add_tcase(s, t);
 	tcase_set_timeout(t, 60);
-	tcase_add_checked_fixture(t, without_daemon, NULL);
+	tcase_add_checked_fixture(t, without_daemon, daemon_ends);
 	tcase_add_loop_test(t, a_wrong_word_is_refused_in_one_line, 0, WRONGS);
 	tcase_add_test(t, no_word_at_all_is_usage);
 	tcase_add_test(t, help_knows_every_noun);

@@ -81,7 +81,8 @@ static void drop_fds(struct msghdr *m)
 	}
 }
 
-bool hc_raw_recv(int fd, uint8_t *buf, struct hc_frame *f)
+/* Bytes of the next packet; 0: closed. */
+static size_t recv_packet(int fd, uint8_t *buf)
 {
 	struct pollfd p = {.fd = fd, .events = POLLIN};
 	struct iovec iov = {.iov_base = buf, .iov_len = HC_PACKET_MAX};
@@ -93,20 +94,31 @@ bool hc_raw_recv(int fd, uint8_t *buf, struct hc_frame *f)
 			   .msg_iovlen = 1,
 			   .msg_control = control.bytes,
 			   .msg_controllen = sizeof(control.bytes)};
-	const uint8_t *at = buf;
-	size_t left;
 	ssize_t n;
 
 	if (poll(&p, 1, (int)hc_patience(RAW_MS)) != 1)
 		hc_fail("the daemon neither answers nor closes");
 	n = recvmsg(fd, &m, MSG_CMSG_CLOEXEC);
 	if (n <= 0)
-		return false;
+		return 0;
 	drop_fds(&m);
-	left = (size_t)n;
-	if (hc_frame_next(&at, &left, f))
-		hc_fail("the daemon sent %zd bytes that are no frame", n);
-	return true;
+	return (size_t)n;
+}
+
+static void next_frame(const uint8_t **at, size_t *left, struct hc_frame *f)
+{
+	if (hc_frame_next(at, left, f))
+		hc_fail("the daemon sent %zu bytes that are no frame", *left);
+}
+
+bool hc_raw_recv(int fd, uint8_t *buf, struct hc_frame *f)
+{
+	size_t left = recv_packet(fd, buf);
+	const uint8_t *at = buf;
+
+	if (left)
+		next_frame(&at, &left, f);
+	return at != buf;
 }
 
 bool hc_raw_ask(int fd, const struct hc_desc *d, uint32_t id, const void *msg, uint8_t *buf,
@@ -117,11 +129,16 @@ bool hc_raw_ask(int fd, const struct hc_desc *d, uint32_t id, const void *msg, u
 
 	if (!hc_raw_send(fd, out, n))
 		return false;
-	do {
-		if (!hc_raw_recv(fd, buf, f))
-			return false;
-	} while (f->head.id != id);
-	return true;
+	while ((n = recv_packet(fd, buf))) {
+		const uint8_t *at = buf;
+
+		while (n) {
+			next_frame(&at, &n, f);
+			if (f->head.id == id)
+				return true;
+		}
+	}
+	return false;
 }
 
 int hc_raw_session(const char *path)

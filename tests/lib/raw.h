@@ -21,7 +21,8 @@ bool hc_raw_send_fd(int fd, const void *bytes, size_t n, int pass);
 /* A frame in `buf`. Returns its bytes. */
 size_t hc_raw_frame(uint8_t *buf, size_t cap, const struct hc_desc *d, uint32_t id,
 		    const void *msg);
-/* One message; `buf` of HC_PACKET_MAX holds it. False: the daemon closed. Fails at the deadline. */
+/* One packet in `buf` of HC_PACKET_MAX, and its first message; more may stand behind it. False: the
+ * daemon closed. Fails at the deadline. */
 bool hc_raw_recv(int fd, uint8_t *buf, struct hc_frame *f);
 /* Send `msg`, and take the next message that answers `id`. */
 bool hc_raw_ask(int fd, const struct hc_desc *d, uint32_t id, const void *msg, uint8_t *buf,

@@ -107,6 +107,9 @@ static inline struct hc_domain *hc_slot(hcomm_domain handle)
 	return hc_slot_at(slots, (uint32_t)handle & ((HC_SLOTS - 1) << HC_SLOT_BITS));
 }
 
+/* Taken once for a slot, and not there in a child. */
+int hc_local_map(struct hc_local **local);
+
 /* A user of the table more (open session, local domain) or less; the last one frees it. */
 int hc_process_enter(uint64_t *stamp);
 void hc_process_leave(uint64_t stamp);
@@ -220,7 +223,7 @@ int hc_conn_recv(int fd, uint8_t *buf, size_t cap, uint64_t deadline, int *got);
 /* 0, PEER_CLOSED, TIMEOUT, SYSTEM. `pass` is a descriptor to send along, or -1. */
 int hc_conn_send(int fd, const uint8_t *buf, size_t len, int pass, uint64_t deadline);
 int hc_arena_map(int fd, uint32_t blocks, struct hc_arena **arena);
-void hc_arena_free(struct hc_arena *a);
+void hc_arena_free(struct hc_arena *a, bool mapped);
 
 /* ---- wait.c: calls; the lock is held on entry and exit unless said otherwise ---- */
 struct hc_request {

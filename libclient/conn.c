@@ -366,8 +366,9 @@ int hc_arena_map(int fd, uint32_t blocks, struct hc_arena **arena)
 	return 0;
 }
 
-void hc_arena_free(struct hc_arena *a)
+void hc_arena_free(struct hc_arena *a, bool mapped)
 {
-	munmap(a->blocks, (size_t)a->count * HC_BLOCK_BYTES);
+	if (mapped)
+		munmap(a->blocks, (size_t)a->count * HC_BLOCK_BYTES);
 	free(a);
 }

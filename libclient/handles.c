@@ -124,12 +124,26 @@ bool hc_process_same(uint64_t stamp)
 	return atomic_load_explicit(stamp_word(), memory_order_relaxed) == stamp;
 }
 
+int hc_local_map(struct hc_local **local)
+{
+	void *map = mmap(NULL, sizeof(**local), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			 -1, 0);
+
+	if (map == MAP_FAILED)
+		return hc_refuse(HC_E_NO_MEMORY, "no memory for the domain");
+	madvise(map, sizeof(**local), MADV_DONTFORK);
+	*local = map;
+	return 0;
+}
+
 static void free_locals(void)
 {
 	uint32_t i;
 
-	for (i = 0; i < table.slots; i++)
-		free(slot_at(i)->local);
+	for (i = 0; i < table.slots; i++) {
+		if (slot_at(i)->local)
+			munmap(slot_at(i)->local, sizeof(struct hc_local));
+	}
 }
 
 void hc_process_leave(uint64_t stamp)

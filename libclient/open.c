@@ -6,9 +6,9 @@
  * allocation, and buffers that are not used cost no page. Open takes things in one order and
  * close gives them back in the other, also from the middle.
  *
- * In a child made by fork hcomm_close frees the block and nothing else: the socket is the
- * parent's (a descriptor number may be another file in the child by now), and the arenas are not
- * even mapped there.
+ * In a child made by fork hcomm_close frees memory and nothing else: the socket is the parent's
+ * (a descriptor number may be another file in the child by now), and the arenas are not even
+ * mapped there.
  *
  * The log is for people who look for a fault in a job: a line for each connection and its loss,
  * to HCOMM_LOG_FILE or standard error, by one write so that processes do not mix their lines.
@@ -200,13 +200,14 @@ HC_EXPORT int hcomm_open(const struct hcomm_open_args *args, struct hcomm_sessio
 
 /* ---- close ---- */
 
-static void free_maps(struct hcomm_session *s)
+/* `mapped`: false in a child, where the arenas are not, and the slabs are left alone. */
+static void free_maps(struct hcomm_session *s, bool mapped)
 {
 	while (s->arenas) {
 		struct hc_arena *a = s->arenas;
 
 		s->arenas = a->next;
-		hc_arena_free(a);
+		hc_arena_free(a, mapped);
 	}
 	while (s->slabs) {
 		struct hc_slab *slab = s->slabs;
@@ -216,7 +217,8 @@ static void free_maps(struct hcomm_session *s)
 		} map = {.from = slab->records};
 
 		s->slabs = slab->next;
-		munmap(map.to, (size_t)HC_SLAB_RECORDS * HC_RECORD_BYTES);
+		if (mapped)
+			munmap(map.to, (size_t)HC_SLAB_RECORDS * HC_RECORD_BYTES);
 		free(slab);
 	}
 	while (s->seats) {
@@ -225,6 +227,15 @@ static void free_maps(struct hcomm_session *s)
 		s->seats = seats->next;
 		free(seats);
 	}
+}
+
+static void close_in_child(struct hcomm_session *s, const struct hc_sink *quiet)
+{
+	hc_sess_lost(&s->sess, quiet);
+	s->wake_fd = -1;
+	hc_events_free(s);
+	free_maps(s, false);
+	free(s);
 }
 
 static void close_fd(int fd)
@@ -240,7 +251,7 @@ HC_EXPORT void hcomm_close(struct hcomm_session *session)
 	if (!session)
 		return;
 	if (!hc_process_same(session->stamp)) {
-		free(session);
+		close_in_child(session, &quiet);
 		return;
 	}
 	/* what HCOMM_START began frees itself; it finds no domain to report on */
@@ -253,7 +264,7 @@ HC_EXPORT void hcomm_close(struct hcomm_session *session)
 	close_fd(session->wake_fd);
 	close_fd(session->log_fd);
 	hc_events_free(session);
-	free_maps(session);
+	free_maps(session, true);
 	hc_process_leave(session->stamp);
 	pthread_mutex_destroy(&session->lock);
 	free(session);

@@ -18,13 +18,15 @@
 
 static void copy_cause(const struct hc_page_record *r, char *out, size_t size)
 {
-	unsigned i;
 	uint32_t seq;
+	unsigned i;
+	size_t at;
 
 	for (i = 0; i < TRIES; i++) {
 		seq = atomic_load_explicit(&r->seq, memory_order_acquire);
-		memcpy(out, r->cause, HC_CAUSE_BYTES < size ? HC_CAUSE_BYTES : size);
-		atomic_thread_fence(memory_order_acquire);
+		/* each load before the second one of seq */
+		for (at = 0; at < HC_CAUSE_BYTES && at < size; at++)
+			out[at] = __atomic_load_n(&r->cause[at], __ATOMIC_ACQUIRE);
 		if (!(seq & 1) && atomic_load_explicit(&r->seq, memory_order_relaxed) == seq) {
 			out[HC_CAUSE_BYTES - 1] = '\0';
 			return;

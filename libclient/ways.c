@@ -91,11 +91,9 @@ static int join_alone(uint32_t rank, const struct hc_wishes *w, hcomm_domain *do
 		return r;
 	r = hc_domain_new(NULL, &d);
 	if (!r && !d->local) {
-		d->local = aligned_alloc(64, sizeof(*d->local));
-		if (!d->local) {
+		r = hc_local_map(&d->local);
+		if (r)
 			hc_domain_free(d);
-			r = hc_refuse(HC_E_NO_MEMORY, "no memory for the domain");
-		}
 	}
 	if (r) {
 		hc_process_leave(stamp);

@@ -85,6 +85,7 @@ static int join_unreadable(void *arg, int in, int out)
 	hc_tell(out, &r, sizeof(r));
 	ck_assert_ptr_nonnull(strstr(hcomm_last_error(), "Permission denied"));
 	ck_assert_ptr_nonnull(strstr(hcomm_last_error(), arg));
+	hcomm_close(s);
 	return 0;
 }
 

@@ -145,9 +145,13 @@ START_TEST(after_a_restart_the_next_call_connects_again)
 }
 END_TEST
 
+static pthread_barrier_t answered;
+
+/* The fake dies with the thread that started it, so that has to stay. */
 static void *start_again(void *arg)
 {
 	fake_again(arg);
+	pthread_barrier_wait(&answered);
 	return NULL;
 }
 
@@ -161,8 +165,10 @@ START_TEST(a_call_waits_for_the_daemon_to_come_back)
 	fake_kill(&f);
 	refused(hcomm_ping(s, 5000), HCOMM_E_PEER_CLOSED, f.socket);
 	refused(hcomm_ping(s, 30), HCOMM_E_NO_DAEMON, f.socket);
+	pthread_barrier_init(&answered, NULL, 2);
 	ck_assert_int_eq(pthread_create(&thread, NULL, start_again, &f), 0);
 	works(hcomm_ping(s, 20000));
+	pthread_barrier_wait(&answered);
 	pthread_join(thread, NULL);
 	hcomm_close(s);
 	fake_end(&f);

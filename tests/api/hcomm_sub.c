@@ -122,6 +122,7 @@ START_TEST(refusals)
 	refused(hcomm_sub(0, list, 1, 1, NULL, 100, &x), HCOMM_E_GONE, "handle");
 	works(hcomm_join(NULL, NULL, 1, 0, 0, NULL, 100, &x));
 	refused(hcomm_sub(x, list, 1, 1, NULL, 100, &d[0]), HCOMM_E_NOT_SUPPORTED, "one rank");
+	works(hcomm_leave(x, 100));
 	close_all(s, 2);
 	hc_node_end(&n);
 }

@@ -259,6 +259,32 @@ uint32_t hc_home_each_node(struct hc_core *c, struct hc_home *h, hc_home_node_fn
 	return n;
 }
 
+void hc_home_ask_each(struct hc_core *c, struct hc_home *h, hc_home_node_fn fn)
+{
+	uint32_t i;
+
+	for (i = 0; i < h->nranks; i++)
+		hc_home_place(c, h, i)->heard = false;
+	h->pending = hc_home_each_node(c, h, fn);
+}
+
+bool hc_home_heard(struct hc_core *c, struct hc_home *h, uint32_t node)
+{
+	struct hc_place *pl;
+	bool news = false;
+	uint32_t i;
+
+	for (i = 0; i < h->nranks; i++) {
+		pl = hc_home_place(c, h, i);
+		if (pl->state == HC_W_member_state_EXPECTED || pl->node != node || pl->heard)
+			continue;
+		pl->heard = news = true;
+	}
+	hc_assert(!news || h->pending > 0);
+	h->pending -= news;
+	return news;
+}
+
 static void send_state(struct hc_core *c, struct hc_home *h, uint32_t node)
 {
 	struct hc_m_state m = {.id = h->id,

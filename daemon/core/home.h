@@ -33,6 +33,10 @@ struct hc_place *hc_home_place(struct hc_core *c, struct hc_home *h, uint32_t ra
 /* Call fn once for each node that has a live member. Returns how many. */
 typedef void (*hc_home_node_fn)(struct hc_core *c, struct hc_home *h, uint32_t node);
 uint32_t hc_home_each_node(struct hc_core *c, struct hc_home *h, hc_home_node_fn fn);
+/* The same for a question: `pending` answers are wanted, one of each node. */
+void hc_home_ask_each(struct hc_core *c, struct hc_home *h, hc_home_node_fn fn);
+/* Such an answer has come; false when the node was not asked, or has answered already. */
+bool hc_home_heard(struct hc_core *c, struct hc_home *h, uint32_t node);
 /* Put the row (or take it away) and a journal entry; the home goes on with `step` when stored. */
 void hc_home_store(struct hc_core *c, struct hc_home *h, enum hc_home_step step, uint16_t event,
 		   const char *text);

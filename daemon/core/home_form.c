@@ -176,7 +176,7 @@ static void begin(struct hc_core *c, struct hc_home *h)
 	h->epoch = 1;
 	h->step = HOME_PREPARING;
 	hc_timers_set(&c->timers, hc_home_number(c, h), c->now + c->set.prepare_limit_ns);
-	h->pending = hc_home_each_node(c, h, send_prepare);
+	hc_home_ask_each(c, h, send_prepare);
 }
 
 void hc_home_on_prepared(struct hc_core *c, uint32_t node, const struct hc_m_prepared *m)
@@ -184,7 +184,7 @@ void hc_home_on_prepared(struct hc_core *c, uint32_t node, const struct hc_m_pre
 	struct hc_home *h = hc_home_by_id(c, m->id);
 	char text[HC_CAUSE_MAX], name[32];
 
-	if (!h || h->step != HOME_PREPARING || h->epoch != m->epoch)
+	if (!h || h->step != HOME_PREPARING || h->epoch != m->epoch || !hc_home_heard(c, h, node))
 		return;
 	if (m->code) {
 		HC_TEXT(text, "node %s cannot take part: %.*s", c->nodes[node], (int)m->text.len,
@@ -192,7 +192,7 @@ void hc_home_on_prepared(struct hc_core *c, uint32_t node, const struct hc_m_pre
 		hc_home_cancel(c, h, HC_NONE, m->code, text);
 		return;
 	}
-	if (--h->pending)
+	if (h->pending)
 		return;
 	hc_timers_set(&c->timers, hc_home_number(c, h), HC_NEVER);
 	HC_TEXT(text, "%s: %u ranks, epoch %u", hc_home_name(c, h, name, sizeof(name)), h->nranks,

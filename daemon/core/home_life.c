@@ -100,13 +100,17 @@ static void damage(struct hc_core *c, struct hc_home *h)
 static void tell_deaths(struct hc_core *c, struct hc_home *h, uint8_t state)
 {
 	char first[HC_CAUSE_MAX], text[HC_CAUSE_MAX];
-	uint32_t i, told = 0, first_rank = h->cause_rank, first_pid = h->cause_pid;
+	uint32_t i, n, told = 0, first_rank = h->cause_rank, first_pid = h->cause_pid;
 	uint16_t first_kind = h->cause_kind;
 	struct hc_place *pl;
 
 	hc_str_copy(hc_str(hc_home_cause(c, h)), first, sizeof(first));
-	for (i = 0; i < h->nranks && h->untold && told < TELL_EACH; i++) {
+	/* the first cause first: it is what the records keep */
+	for (n = first_rank < h->nranks ? 0 : 1; n <= h->nranks && h->untold; n++) {
+		i = n ? n - 1 : first_rank;
 		pl = hc_home_place(c, h, i);
+		if (told == TELL_EACH)
+			break;
 		if (pl->state != HC_W_member_state_DEAD || pl->told)
 			continue;
 		pl->told = 1;
@@ -263,7 +267,7 @@ static void ask_cut(struct hc_core *c, struct hc_home *h)
 	h->step = HOME_CUTTING;
 	h->cut = h->leaving ? h->cut : 0;
 	h->number++;
-	h->pending = hc_home_each_node(c, h, send_cut_ask);
+	hc_home_ask_each(c, h, send_cut_ask);
 }
 
 void hc_home_drain(struct hc_core *c, struct hc_home *h, uint32_t timeout_ms, uint32_t uid)
@@ -285,15 +289,15 @@ void hc_home_on_cut_report(struct hc_core *c, uint32_t node, const struct hc_m_c
 {
 	struct hc_home *h = hc_home_by_id(c, m->id);
 
-	(void)node;
-	if (!h || h->step != HOME_CUTTING || h->epoch != m->epoch || h->number != m->number)
+	if (!h || h->step != HOME_CUTTING || h->epoch != m->epoch || h->number != m->number ||
+	    !hc_home_heard(c, h, node))
 		return;
 	if (m->begun > h->cut)
 		h->cut = m->begun;
-	if (--h->pending)
+	if (h->pending)
 		return;
 	h->step = HOME_DRAINING;
-	h->pending = hc_home_each_node(c, h, send_cut);
+	hc_home_ask_each(c, h, send_cut);
 }
 
 void hc_home_on_drain_report(struct hc_core *c, uint32_t node, const struct hc_m_drain_report *m)
@@ -301,7 +305,6 @@ void hc_home_on_drain_report(struct hc_core *c, uint32_t node, const struct hc_m
 	struct hc_home *h = hc_home_by_id(c, m->id);
 	char text[HC_CAUSE_MAX];
 
-	(void)node;
 	if (!h || h->epoch != m->epoch || h->number != m->number ||
 	    (h->step != HOME_DRAINING && h->step != HOME_CUTTING))
 		return;
@@ -314,7 +317,7 @@ void hc_home_on_drain_report(struct hc_core *c, uint32_t node, const struct hc_m
 		h->left_age_s = m->age_s;
 		return;
 	}
-	if (h->step != HOME_DRAINING || --h->pending)
+	if (h->step != HOME_DRAINING || !hc_home_heard(c, h, node) || h->pending)
 		return;
 	h->step = HOME_NOTHING;
 	hc_str_copy(hc_str(hc_home_cause(c, h)), text, sizeof(text));

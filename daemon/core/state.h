@@ -133,6 +133,7 @@ struct hc_place {
 	uint16_t node;
 	uint8_t state; /* HC_W_member_state_* */
 	uint8_t told;  /* of a death: 0 new, 1 in the row that is being stored, 2 told */
+	bool heard;    /* its node has answered in this round */
 	bool gave_up;  /* expected again: it had come, and went at its own deadline */
 };
 

@@ -683,7 +683,7 @@ void world_defaults(struct hc_limits *limits, struct hc_settings *settings)
 					 .drain_timeout_origin = "default"};
 }
 
-static void start_node(struct world *w, uint32_t n, uint32_t devices, uint64_t seed)
+static void start_node(struct world *w, uint32_t n, uint64_t seed)
 {
 	struct hc_event ev = {.kind = HC_EV_START};
 	struct hc_self self = {
@@ -701,14 +701,12 @@ static void start_node(struct world *w, uint32_t n, uint32_t devices, uint64_t s
 	for (i = 0; i < w->nodes; i++)
 		w->node_of[n][i] = hc_core_node(w->core[n], names[i]);
 	world_event(w, n, &ev);
-	for (i = 0; i < devices; i++)
-		world_device(w, n, i, (uint8_t)(n * 64 + i + 1), true, "ok");
 }
 
 void world_start_with(struct world *w, uint32_t nodes, const struct hc_limits *limits,
 		      const struct hc_settings *settings, uint32_t devices, uint64_t seed)
 {
-	uint32_t n;
+	uint32_t n, i;
 
 	memset(w, 0, sizeof(*w));
 	w->nodes = nodes;
@@ -722,7 +720,10 @@ void world_start_with(struct world *w, uint32_t nodes, const struct hc_limits *l
 	if (!w->out)
 		abort();
 	for (n = 0; n < nodes; n++)
-		start_node(w, n, devices, seed);
+		start_node(w, n, seed);
+	for (n = 0; n < nodes; n++)
+		for (i = 0; i < devices; i++)
+			world_device(w, n, i, (uint8_t)(n * 64 + i + 1), true, "ok");
 }
 
 void world_start(struct world *w, uint32_t nodes)

@@ -161,6 +161,8 @@ struct hcomm_session {
 	pthread_mutex_t lock;
 	int fd; /* -1: disconnected */
 	bool reading;
+	bool plain;    /* the reader takes no descriptors */
+	uint32_t held; /* requests that wait for such a reader to end */
 	bool connecting;
 	uint64_t generation; /* +1 at each connection */
 	struct hc_sess sess;
@@ -220,6 +222,9 @@ int hc_conn_open(const char *path, const char *job, bool fence, uint64_t deadlin
 /* A packet, at most until `deadline` (0: what is there now). Returns its length and *fd (or -1);
  * 0: the other end closed; -HC_E_TIMEOUT. */
 int hc_conn_recv(int fd, uint8_t *buf, size_t cap, uint64_t deadline, int *got);
+/* The same for the usual answer, without descriptors: those that come are lost. At most a second;
+ * -HC_E_AGAIN when it passed. */
+int hc_conn_recv_plain(int fd, uint8_t *buf, size_t cap);
 /* 0, PEER_CLOSED, TIMEOUT, SYSTEM. `pass` is a descriptor to send along, or -1. */
 int hc_conn_send(int fd, const uint8_t *buf, size_t len, int pass, uint64_t deadline);
 int hc_arena_map(int fd, uint32_t blocks, struct hc_arena **arena);
@@ -247,8 +252,9 @@ int hc_call_run(struct hcomm_session *s, struct hc_call *c, const struct hc_requ
 int hc_call_outcome(struct hcomm_session *s, struct hc_call *c);
 /* Send a message that has no answer, if that is possible at once. */
 void hc_send_notice(struct hcomm_session *s, const struct hc_desc *d, const void *msg);
-/* Read once, at most until `deadline`; the role is free on entry. 0, TIMEOUT, PEER_CLOSED. */
-int hc_wait_read(struct hcomm_session *s, uint64_t deadline);
+/* Read once, at most until `deadline`; the role is free on entry. `brief`: for an answer that comes
+ * soon and without a descriptor. 0, TIMEOUT, PEER_CLOSED. */
+int hc_wait_read(struct hcomm_session *s, uint64_t deadline, bool brief);
 /* Sleep until woken by the reader. 0 or TIMEOUT. */
 int hc_wait_sleep(struct hcomm_session *s, struct hc_sleeper *me, uint64_t deadline);
 void hc_wait_pass_on(struct hcomm_session *s);

@@ -132,6 +132,15 @@ int hc_conn_recv(int fd, uint8_t *buf, size_t cap, uint64_t deadline, int *got)
 	}
 }
 
+int hc_conn_recv_plain(int fd, uint8_t *buf, size_t cap)
+{
+	ssize_t n = recv(fd, buf, cap, 0);
+
+	if (n >= 0)
+		return (int)n;
+	return errno == EAGAIN || errno == EINTR ? -HC_E_AGAIN : 0;
+}
+
 static ssize_t transmit(int fd, const uint8_t *buf, size_t len, int pass)
 {
 	union {

@@ -180,7 +180,7 @@ static int look(struct hcomm_session *s, uint64_t deadline)
 	if (s->fd < 0)
 		return hc_wait_ready(s, deadline);
 	if (!s->reading)
-		return hc_wait_read(s, deadline);
+		return hc_wait_read(s, deadline, false);
 	return deadline ? hc_wait_sleep(s, &me, deadline) : HC_E_TIMEOUT;
 }
 

@@ -88,7 +88,7 @@ static void on_reattach(struct hc_ops_domain *d, void *context)
 	(void)d;
 	pthread_mutex_lock(&s->lock);
 	if (s->fd >= 0 && !s->reading)
-		hc_wait_read(s, 0);
+		hc_wait_read(s, 0, false);
 	if (s->fd < 0 && !s->connecting)
 		hc_wait_connect(s, hc_deadline(HC_HELLO_MS));
 	hc_wait_pass_on(s);

@@ -75,6 +75,7 @@ int hc_sess_request(struct hc_sess *s, struct hc_call *c, const struct hc_desc *
 	c->next = s->bucket[id % HC_SESS_BUCKETS];
 	s->bucket[id % HC_SESS_BUCKETS] = c;
 	s->waiting++;
+	s->carriers += c->want == HC_MSG_joined;
 	return 0;
 }
 
@@ -136,6 +137,7 @@ static void answer(struct hc_sess *s, const struct hc_frame *f, int *fd, const s
 		return;
 	}
 	hc_sess_forget(s, c);
+	s->carriers -= c->want == HC_MSG_joined;
 	c->outcome = keep_body(c, f);
 	if (!c->outcome)
 		c->outcome = judge(c, f);

@@ -42,6 +42,9 @@ struct hc_sess {
 	uint16_t version; /* agreed in hello; 1 before */
 	uint32_t next_id;
 	uint32_t waiting;
+	/* requests whose answer may bring a descriptor; one that was given up counts on, since its
+	 * answer may still come */
+	uint32_t carriers;
 	uint64_t strays; /* answers that nobody waited for (any more) */
 	struct hc_call *bucket[HC_SESS_BUCKETS];
 };

@@ -12,6 +12,10 @@
  * carried it out is not known, and the caller decides. The next call connects anew, up to its own
  * deadline, and asks for all domains to be taken back before anything else is sent.
  *
+ * Receiving descriptors costs a little on every packet, and only the answer to a join brings one.
+ * So a thread that waits for another answer uses plain recv while no join is on its way, and a
+ * join is sent only when no such reader is left.
+ *
  * A sender that finds the connection broken while another thread reads does not close it (the
  * number of the descriptor could be another file by the time the reader uses it): it shuts the
  * socket down, and the reader sees its end.
@@ -130,16 +134,32 @@ static void lose(struct hcomm_session *s, const char *why)
 	wake_all(s);
 }
 
-int hc_wait_read(struct hcomm_session *s, uint64_t deadline)
+/* A packet of the connection; see hc_conn_recv. */
+static int receive(struct hcomm_session *s, uint64_t deadline, bool plain, int *got)
 {
-	struct hc_sink sink = sink_of(s);
-	int n, got, r = 0;
+	int n;
 
+	*got = -1;
 	s->reading = true;
+	s->plain = plain;
 	pthread_mutex_unlock(&s->lock);
-	n = hc_conn_recv(s->fd, s->in, sizeof(s->in), deadline, &got);
+	if (plain)
+		n = hc_conn_recv_plain(s->fd, s->in, sizeof(s->in));
+	else
+		n = hc_conn_recv(s->fd, s->in, sizeof(s->in), deadline, got);
 	pthread_mutex_lock(&s->lock);
-	s->reading = false;
+	s->reading = s->plain = false;
+	if (s->held)
+		wake_all(s);
+	return n;
+}
+
+int hc_wait_read(struct hcomm_session *s, uint64_t deadline, bool brief)
+{
+	bool plain = brief && !s->sess.carriers && !s->held && hc_now() + HC_SECOND < deadline;
+	struct hc_sink sink = sink_of(s);
+	int got, r = 0, n = receive(s, deadline, plain, &got);
+
 	if (n > 0)
 		r = hc_sess_packet(&s->sess, s->in, (size_t)n, &got, &sink);
 	if (got >= 0)
@@ -148,7 +168,7 @@ int hc_wait_read(struct hcomm_session *s, uint64_t deadline)
 		lose(s, r ? "a packet that is no message of the protocol" : "closed by hcommd");
 		return HC_E_PEER_CLOSED;
 	}
-	return n < 0 ? HC_E_TIMEOUT : 0;
+	return n == -HC_E_TIMEOUT ? HC_E_TIMEOUT : 0;
 }
 
 /* ---- connecting ---- */
@@ -274,11 +294,26 @@ static int put(struct hcomm_session *s, size_t len, int pass, uint64_t deadline)
 	return closed(s);
 }
 
+/* An answer with a descriptor must not meet a reader that takes none. */
+static void await_reader(struct hcomm_session *s)
+{
+	struct hc_sleeper me = {.events = false};
+
+	s->held++;
+	while (s->reading && s->plain)
+		hc_wait_sleep(s, &me, HC_FOREVER); /* it looks up after a second at the latest */
+	s->held--;
+	/* the role may have been offered to us, who will perhaps not read */
+	hc_wait_pass_on(s);
+}
+
 int hc_call_start(struct hcomm_session *s, struct hc_call *c, const struct hc_request *q)
 {
 	size_t len;
 	int r;
 
+	if (c->want == HC_MSG_joined)
+		await_reader(s);
 	if (s->fd < 0)
 		return closed(s);
 	r = hc_sess_request(&s->sess, c, q->desc, q->msg, s->out, sizeof(s->out), &len);
@@ -318,7 +353,7 @@ int hc_call_wait(struct hcomm_session *s, struct hc_call *c, uint64_t deadline)
 			r = hc_wait_sleep(s, &me, deadline);
 			c->sleeper = NULL;
 		} else {
-			r = hc_wait_read(s, deadline);
+			r = hc_wait_read(s, deadline, c->want != HC_MSG_joined);
 		}
 	}
 	hc_wait_pass_on(s);

@@ -6,6 +6,8 @@
 #include "failing.h"
 #include "ranks.h"
 
+#include <pthread.h>
+
 START_TEST(ranks_of_several_processes_form_a_domain)
 {
 	struct hc_order begin = {.what = HC_DO_BEGIN, .kind = HCOMM_OP_ALL_REDUCE},
@@ -279,6 +281,54 @@ START_TEST(a_join_that_was_given_up_is_given_back)
 }
 END_TEST
 
+static _Atomic bool enough;
+static _Atomic int worst;
+
+static void *ping_always(void *arg)
+{
+	int r = 0;
+
+	while (!enough && !r)
+		r = hcomm_ping(arg, 10000);
+	if (r)
+		worst = r;
+	return NULL;
+}
+
+/* Slabs come as descriptors, and threads that wait for other answers must not lose them. */
+START_TEST(joins_and_other_calls_share_a_session)
+{
+	struct hcomm_root_info info;
+	pthread_t threads[3];
+	struct fake f;
+	struct hcomm_session *s;
+	hcomm_domain d[40];
+	int i, round;
+
+	for (round = 0; round < 5; round++) {
+		enough = false;
+		s = open_fake(&f, NULL);
+		works(hcomm_root_info(s, 2, NULL, &info));
+		for (i = 0; i < 3; i++)
+			ck_assert_int_eq(pthread_create(&threads[i], NULL, ping_always, s), 0);
+		for (i = 0; i < 40; i++) {
+			int r = hcomm_join(s, &info, 2, 1, 0, NULL, i % 2 ? HCOMM_START : 10000,
+					   &d[i]);
+
+			ck_assert_int_eq(r, i % 2 ? HCOMM_E_IN_PROGRESS : 0);
+		}
+		enough = true;
+		for (i = 0; i < 3; i++)
+			pthread_join(threads[i], NULL);
+		ck_assert_int_eq(worst, 0);
+		for (i = 0; i < 40; i++)
+			await_active(&s, &d[i], 1);
+		hcomm_close(s);
+		fake_end(&f);
+	}
+}
+END_TEST
+
 START_TEST(the_nth_allocation_fails_and_the_next_try_works)
 {
 	struct hcomm_root_info info;
@@ -322,4 +372,5 @@ TESTS("hcomm_join", ranks_of_several_processes_form_a_domain,
       the_same_process_again_takes_its_seat_over, a_timeout_names_who_is_missing_and_comes_in_time,
       what_the_daemon_refuses_is_told_in_its_words, a_rank_that_is_held_names_its_holder,
       one_rank_alone_needs_no_daemon, refusals, odd_answers_are_refused,
-      a_join_that_was_given_up_is_given_back, the_nth_allocation_fails_and_the_next_try_works)
+      a_join_that_was_given_up_is_given_back, joins_and_other_calls_share_a_session,
+      the_nth_allocation_fails_and_the_next_try_works)

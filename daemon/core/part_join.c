@@ -98,6 +98,27 @@ static void take_over(struct hc_core *c, struct hc_part *p, uint32_t seat, const
 	hc_part_drop_seat(c, p, seat);
 }
 
+static void arrive(struct hc_core *c, const struct hc_part *p, const struct join *j);
+
+/* By lists that differ two processes may come to the same rank: a matter of all ranks. */
+static bool other_list(struct hc_core *c, const struct hc_part *p, const struct hc_seat *held,
+		       const struct join *j)
+{
+	char text[256];
+
+	if (p->state != HC_W_domain_state_FORMING ||
+	    (p->list_a == j->list_a && p->list_b == j->list_b))
+		return false;
+	HC_TEXT(text,
+		"the ranks have different tables or member lists: processes %u and %u on node %s "
+		"are both rank %u",
+		held->process == HC_NONE ? 0 : c->processes[held->process].pid,
+		c->processes[j->s->process].pid, c->self.name, j->rank);
+	arrive(c, p, j); /* the home tells the others */
+	refuse(c, j, HC_E_MISMATCH, text);
+	return true;
+}
+
 /*
  * The rank's seat, when it has one already. The same process again (a repeated request after a
  * lost session) takes its seat over; another process is refused. Returns 0 to go on, -1 when the
@@ -122,6 +143,8 @@ static int seat_again(struct hc_core *c, struct hc_part *p, const struct join *j
 		refuse(c, j, HC_E_INVALID, text);
 		return -1;
 	}
+	if (other_list(c, p, s, j))
+		return -1;
 	HC_TEXT(text,
 		"rank %u is held by process %u on node %s since it joined first; this is process "
 		"%u",
@@ -191,8 +214,11 @@ static struct hc_part *part_for(struct hc_core *c, const struct join *j)
 		p = NULL;
 	if (!p) {
 		p = hc_part_open(c, j->key_a, j->key_b, uid_of(c, j->s), j->nranks, j->name);
-		if (p)
+		if (p) {
 			p->home_node = j->home;
+			p->list_a = j->list_a;
+			p->list_b = j->list_b;
+		}
 	}
 	if (!p) {
 		HC_TEXT(text, "domains_max (%u) is reached on this node", c->lim.domains);

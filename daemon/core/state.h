@@ -102,6 +102,7 @@ enum hc_work {                  /* of a part, done in this order */
 struct hc_part {
 	uint64_t id; /* 0 until the home's first word */
 	uint64_t key_a, key_b;
+	uint64_t list_a, list_b; /* of the first joiner here, 0 = none */
 	uint32_t uid, home_node;
 	uint32_t epoch, number, nranks;
 	uint32_t seats, nseats; /* first seat, how many */

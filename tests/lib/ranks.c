@@ -8,7 +8,14 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { ANSWER_MS = 30000 };
+enum { ANSWER_MS = 30000, HEARD_MAX = 64 };
+
+struct heard {
+	uint64_t at_ns, id;
+	uint32_t code, rank, pid, state; /* code 0: was asked for */
+	int error;
+	char node[128], text[HCOMM_TEXT_BYTES];
+};
 
 struct me {
 	struct hcomm_session *session;
@@ -18,42 +25,69 @@ struct me {
 	uint64_t *count;
 	struct hc_order order;
 	struct hc_answer answer;
-	bool heard;
+	struct heard heard[HEARD_MAX];
+	unsigned nheard;
 };
 
 /* ---- the child ---- */
 
+/* Events are kept until they are asked for; of too many the oldest go. */
 static void on_event(const struct hcomm_event *e, void *context)
 {
 	struct me *me = context;
-	struct hc_answer *a = &me->answer;
+	struct heard *h = &me->heard[me->nheard % HEARD_MAX];
 
-	if (me->order.what != HC_DO_EVENT || me->heard ||
-	    (me->order.code && e->code != me->order.code))
-		return;
-	me->heard = true;
-	a->end_ns = hc_now_ns();
-	a->code = e->code;
-	a->rank = e->rank;
-	a->pid = e->pid;
-	a->id = e->id;
-	a->state = e->state;
-	snprintf(a->node, sizeof(a->node), "%s", e->node);
-	snprintf(a->text, sizeof(a->text), "%s", e->text);
+	me->nheard++;
+	*h = (struct heard){.at_ns = hc_now_ns(), .code = e->code};
+	h->rank = e->rank;
+	h->pid = e->pid;
+	h->id = e->id;
+	h->state = e->state;
+	h->error = e->error;
+	snprintf(h->node, sizeof(h->node), "%s", e->node);
+	snprintf(h->text, sizeof(h->text), "%s", e->text);
+}
+
+static struct heard *find_heard(struct me *me, uint32_t code)
+{
+	unsigned i = me->nheard > HEARD_MAX ? me->nheard - HEARD_MAX : 0;
+
+	for (; i < me->nheard; i++) {
+		struct heard *h = &me->heard[i % HEARD_MAX];
+
+		if (h->code && (!code || h->code == code))
+			return h;
+	}
+	return NULL;
+}
+
+static void tell_heard(struct hc_answer *a, struct heard *h)
+{
+	a->end_ns = h->at_ns;
+	a->code = h->code;
+	a->rank = h->rank;
+	a->pid = h->pid;
+	a->id = h->id;
+	a->state = h->state;
+	memcpy(a->node, h->node, sizeof(a->node));
+	memcpy(a->text, h->text, sizeof(a->text));
+	h->code = 0; /* taken */
 }
 
 static int wait_event(struct me *me)
 {
 	uint64_t end = hc_now_ms() + hc_patience(ANSWER_MS);
+	struct heard *h;
 	int r;
 
-	me->heard = false;
-	while (!me->heard && hc_now_ms() < end) {
-		r = hcomm_dispatch(me->session, 100);
+	while (!(h = find_heard(me, me->order.code))) {
+		r = hc_now_ms() < end ? hcomm_dispatch(me->session, 100) : HCOMM_E_TIMEOUT;
 		if (r < 0)
 			return r;
 	}
-	return me->heard ? 0 : HCOMM_E_TIMEOUT;
+	r = h->error;
+	tell_heard(&me->answer, h);
+	return r;
 }
 
 static int dispatch_for(struct me *me)

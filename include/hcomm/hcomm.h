@@ -38,19 +38,23 @@ extern "C" {
 #define HCOMM_VERSION_MAJOR 0
 #define HCOMM_VERSION_MINOR 1
 #define HCOMM_VERSION_PATCH 0
-#define HCOMM_VERSION ((HCOMM_VERSION_MAJOR << 16) | (HCOMM_VERSION_MINOR << 8) | HCOMM_VERSION_PATCH)
+#define HCOMM_VERSION                                                                              \
+	((HCOMM_VERSION_MAJOR << 16) | (HCOMM_VERSION_MINOR << 8) | HCOMM_VERSION_PATCH)
 
-#define HCOMM_DEFAULT	 (-1) /* time-out: the configured one */
-#define HCOMM_START	 0    /* time-out: do not wait */
-#define HCOMM_ANY_DEVICE 0xffffffffu
-#define HCOMM_NO_RANK	 0xffffffffu
-#define HCOMM_UNKNOWN	 0xffffffffu /* retry-after is not known */
-#define HCOMM_ROOT_INFO_BYTES 4108   /* fits HcclRootInfo */
-#define HCOMM_NAME_BYTES 128	     /* with the NUL */
-#define HCOMM_TEXT_BYTES 1024	     /* with the NUL */
+#define HCOMM_DEFAULT         (-1) /* time-out: the configured one */
+#define HCOMM_START           0    /* time-out: do not wait */
+#define HCOMM_ANY_DEVICE      0xffffffffu
+#define HCOMM_NO_RANK         0xffffffffu
+#define HCOMM_UNKNOWN         0xffffffffu /* retry-after is not known */
+#define HCOMM_ROOT_INFO_BYTES 4108        /* fits HcclRootInfo */
+#define HCOMM_NAME_BYTES      128         /* with the NUL */
+#define HCOMM_TEXT_BYTES      1024        /* with the NUL */
 
 /* Set `size` and zero the rest: struct hcomm_join j = HCOMM_INIT(struct hcomm_join); */
-#define HCOMM_INIT(type) {.size = (uint32_t)sizeof(type)}
+#define HCOMM_INIT(type)                                                                           \
+	{                                                                                          \
+		.size = (uint32_t)sizeof(type)                                                     \
+	}
 
 /* ---- errors: the rows of proto/errors.tbl.h ---- */
 enum hcomm_error {
@@ -117,10 +121,10 @@ struct hcomm_session;
 
 struct hcomm_open_args {
 	uint32_t size;
-	uint32_t timeout_ms;   /* of the first contact; 0 = 2,000 */
-	const char *socket;    /* NULL = HCOMM_SOCKET, else /run/hcomm/hcommd.sock */
-	const char *job;       /* job tag; NULL = HCOMM_JOB_ID */
-	uint32_t flags;	       /* 0 */
+	uint32_t timeout_ms; /* of the first contact; 0 = 2,000 */
+	const char *socket;  /* NULL = HCOMM_SOCKET, else /run/hcomm/hcommd.sock */
+	const char *job;     /* job tag; NULL = HCOMM_JOB_ID */
+	uint32_t flags;      /* 0 */
 };
 
 /*
@@ -143,11 +147,11 @@ int hcomm_ping(struct hcomm_session *session, int timeout_ms);
 
 struct hcomm_session_info {
 	uint32_t size;
-	uint32_t start;		  /* start number of the daemon */
+	uint32_t start; /* start number of the daemon */
 	uint64_t session;
 	uint64_t incarnation;
-	uint32_t uid;		  /* of this process, as the daemon sees it */
-	uint32_t fence;		  /* 1: references without locked instructions */
+	uint32_t uid;   /* of this process, as the daemon sees it */
+	uint32_t fence; /* 1: references without locked instructions */
 	uint32_t protocol;
 	char node[HCOMM_NAME_BYTES];
 	char build[HCOMM_NAME_BYTES]; /* of the daemon */
@@ -159,15 +163,15 @@ int hcomm_session_get(struct hcomm_session *session, struct hcomm_session_info *
 typedef uint64_t hcomm_domain; /* 0 is never a handle */
 
 enum hcomm_state { /* the words domain_state of proto/words.tbl.h */
-	HCOMM_FORMING = 1,
-	HCOMM_PROBING = 2,
-	HCOMM_ACTIVATING = 3,
-	HCOMM_ACTIVE = 4,
-	HCOMM_SUSPENDED = 5,
-	HCOMM_DAMAGED = 6,
-	HCOMM_DRAINING = 7,
-	HCOMM_DESTROYED = 8,
-	HCOMM_FAILED = 9
+		   HCOMM_FORMING = 1,
+		   HCOMM_PROBING = 2,
+		   HCOMM_ACTIVATING = 3,
+		   HCOMM_ACTIVE = 4,
+		   HCOMM_SUSPENDED = 5,
+		   HCOMM_DAMAGED = 6,
+		   HCOMM_DRAINING = 7,
+		   HCOMM_DESTROYED = 8,
+		   HCOMM_FAILED = 9
 };
 
 struct hcomm_root_info {
@@ -176,17 +180,17 @@ struct hcomm_root_info {
 
 struct hcomm_config { /* wishes of a domain; NULL = defaults */
 	uint32_t size;
-	uint32_t priority; /* scheduling class 0..7, default 0 */
-	uint32_t weight;   /* 1..100, default 1 (0 = default) */
-	uint32_t shared;   /* 1: the device may be used by several processes that all say so */
-	const char *name;  /* at most 127 bytes, unique for its owner on a node; NULL = derived */
+	uint32_t priority;  /* scheduling class 0..7, default 0 */
+	uint32_t weight;    /* 1..100, default 1 (0 = default) */
+	uint32_t shared;    /* 1: the device may be used by several processes that all say so */
+	const char *name;   /* at most 127 bytes, unique for its owner on a node; NULL = derived */
 	const char *server; /* join_table: the own server where the table has several */
 };
 
 /* Way 1. Rank 0 asks for a root info; all ranks join with it. nranks 0: the first joiner says it.
  * Blocking. LIMIT, PERMISSION, NO_DAEMON. */
-int hcomm_root_info(struct hcomm_session *session, uint32_t nranks, const struct hcomm_config *config,
-		    struct hcomm_root_info *info);
+int hcomm_root_info(struct hcomm_session *session, uint32_t nranks,
+		    const struct hcomm_config *config, struct hcomm_root_info *info);
 /*
  * Become `rank` of `nranks` with `device` (or HCOMM_ANY_DEVICE). Blocking until the domain is
  * ACTIVE; the same (rank, process) again gets the same domain. With HCOMM_START *domain is valid
@@ -233,9 +237,10 @@ struct hcomm_batch_item {
 	uint32_t count;
 	uint64_t sub_id;
 	hcomm_domain domain; /* out */
-	int result;	     /* out */
+	int result;          /* out */
 };
-int hcomm_batch(hcomm_domain parent, struct hcomm_batch_item *items, uint32_t count, int timeout_ms);
+int hcomm_batch(hcomm_domain parent, struct hcomm_batch_item *items, uint32_t count,
+		int timeout_ms);
 
 /* Changes of members. later */
 int hcomm_grow(hcomm_domain domain, uint32_t nranks, int timeout_ms, struct hcomm_root_info *info);
@@ -254,7 +259,8 @@ int hcomm_leave(hcomm_domain domain, int timeout_ms);
  * drain_timeout_s), then releases by force (FORCED; the text names who held on). Blocking. */
 int hcomm_destroy(hcomm_domain domain, int timeout_ms);
 /* The same by id or name, for those who are no member. */
-int hcomm_destroy_named(struct hcomm_session *session, uint64_t id, const char *name, int timeout_ms);
+int hcomm_destroy_named(struct hcomm_session *session, uint64_t id, const char *name,
+			int timeout_ms);
 /* This rank gives up at once; the others are told `reason`, their domain is DAMAGED. */
 int hcomm_abort(hcomm_domain domain, const char *reason);
 
@@ -263,13 +269,13 @@ struct hcomm_status {
 	enum hcomm_state state;
 	uint64_t id;
 	uint32_t epoch;
-	uint32_t number;   /* state number */
+	uint32_t number; /* state number */
 	uint32_t nranks;
-	uint32_t rank;	   /* own, or HCOMM_NO_RANK */
-	uint32_t arrived;  /* while forming */
-	uint32_t local;	   /* 1: a one-rank domain without a daemon */
+	uint32_t rank;          /* own, or HCOMM_NO_RANK */
+	uint32_t arrived;       /* while forming */
+	uint32_t local;         /* 1: a one-rank domain without a daemon */
 	uint32_t missing_count; /* of missing[] */
-	uint32_t missing[64];	/* first ranks that have not come */
+	uint32_t missing[64];   /* first ranks that have not come */
 	char name[HCOMM_NAME_BYTES];
 	char cause[HCOMM_TEXT_BYTES]; /* why it is not ACTIVE */
 };
@@ -286,31 +292,32 @@ struct hcomm_member {
 	uint32_t rank, device, pid, uid;
 	char state[HCOMM_NAME_BYTES], node[HCOMM_NAME_BYTES], address[HCOMM_NAME_BYTES];
 };
-/* Up to *count members; *count becomes the number there are. BUFFER_OVERFLOW when more. Blocking. */
+/* Up to *count members; *count becomes the number there are. BUFFER_OVERFLOW when more. Blocking.
+ */
 int hcomm_members(hcomm_domain domain, struct hcomm_member *members, uint32_t *count);
 /* later */
 int hcomm_set_heartbeat(hcomm_domain domain, uint32_t interval_ms, uint32_t misses);
 
 /* ---- events ---- */
 enum hcomm_event_code { /* the words event_code of proto/words.tbl.h */
-	HCOMM_EV_DOMAIN_FORMING = 1,
-	HCOMM_EV_DOMAIN_ACTIVE = 2,
-	HCOMM_EV_DOMAIN_DAMAGED = 3,
-	HCOMM_EV_DOMAIN_DRAINING = 4,
-	HCOMM_EV_DOMAIN_DESTROYED = 5,
-	HCOMM_EV_DOMAIN_FAILED = 6,
-	HCOMM_EV_RANK_DIED = 7,
-	HCOMM_EV_RANK_LEFT = 8,
-	HCOMM_EV_RANK_ABORTED = 9,
-	HCOMM_EV_RANK_DETACHED = 10,
-	HCOMM_EV_FORCED_RELEASE = 11,
-	HCOMM_EV_JOIN_DONE = 16,
-	HCOMM_EV_JOIN_FAILED = 17
+			HCOMM_EV_DOMAIN_FORMING = 1,
+			HCOMM_EV_DOMAIN_ACTIVE = 2,
+			HCOMM_EV_DOMAIN_DAMAGED = 3,
+			HCOMM_EV_DOMAIN_DRAINING = 4,
+			HCOMM_EV_DOMAIN_DESTROYED = 5,
+			HCOMM_EV_DOMAIN_FAILED = 6,
+			HCOMM_EV_RANK_DIED = 7,
+			HCOMM_EV_RANK_LEFT = 8,
+			HCOMM_EV_RANK_ABORTED = 9,
+			HCOMM_EV_RANK_DETACHED = 10,
+			HCOMM_EV_FORCED_RELEASE = 11,
+			HCOMM_EV_JOIN_DONE = 16,
+			HCOMM_EV_JOIN_FAILED = 17
 };
 struct hcomm_event {
 	uint32_t size;
-	uint32_t code;	     /* enum hcomm_event_code */
-	uint64_t id;	     /* domain id */
+	uint32_t code;       /* enum hcomm_event_code */
+	uint64_t id;         /* domain id */
 	hcomm_domain domain; /* handle of this process, or 0 */
 	enum hcomm_state state;
 	uint32_t epoch, number;
@@ -329,18 +336,18 @@ int hcomm_subscribe(struct hcomm_session *session, uint64_t id, int on);
 
 /* ---- operations ---- */
 enum hcomm_op_kind { /* the words op_kind of proto/words.tbl.h */
-	HCOMM_OP_ALL_REDUCE = 1,
-	HCOMM_OP_BROADCAST = 2,
-	HCOMM_OP_REDUCE = 3,
-	HCOMM_OP_ALL_GATHER = 4,
-	HCOMM_OP_REDUCE_SCATTER = 5,
-	HCOMM_OP_ALL_TO_ALL = 6,
-	HCOMM_OP_GATHER = 7,
-	HCOMM_OP_SCATTER = 8,
-	HCOMM_OP_BARRIER = 9,
-	HCOMM_OP_OTHER = 10,
-	HCOMM_OP_SEND = 11,
-	HCOMM_OP_RECV = 12
+		     HCOMM_OP_ALL_REDUCE = 1,
+		     HCOMM_OP_BROADCAST = 2,
+		     HCOMM_OP_REDUCE = 3,
+		     HCOMM_OP_ALL_GATHER = 4,
+		     HCOMM_OP_REDUCE_SCATTER = 5,
+		     HCOMM_OP_ALL_TO_ALL = 6,
+		     HCOMM_OP_GATHER = 7,
+		     HCOMM_OP_SCATTER = 8,
+		     HCOMM_OP_BARRIER = 9,
+		     HCOMM_OP_OTHER = 10,
+		     HCOMM_OP_SEND = 11,
+		     HCOMM_OP_RECV = 12
 };
 #define HCOMM_OP_NOWAIT 1u /* SUSPENDED or DRAINING for a change: return instead of waiting */
 
@@ -372,25 +379,26 @@ int hcomm_fence(hcomm_domain domain, int timeout_ms);
 
 /* ---- memory. later ---- */
 enum hcomm_memory_kind { HCOMM_MEM_HOST = 1, HCOMM_MEM_HBM = 2, HCOMM_MEM_DDR = 3 };
-int hcomm_mem_register(hcomm_domain domain, void *address, uint64_t bytes, enum hcomm_memory_kind kind,
-		       uint64_t key);
-int hcomm_mem_lookup(hcomm_domain domain, uint32_t rank, uint64_t address, uint64_t bytes, uint64_t *key);
+int hcomm_mem_register(hcomm_domain domain, void *address, uint64_t bytes,
+		       enum hcomm_memory_kind kind, uint64_t key);
+int hcomm_mem_lookup(hcomm_domain domain, uint32_t rank, uint64_t address, uint64_t bytes,
+		     uint64_t *key);
 int hcomm_mem_unregister(hcomm_domain domain, void *address);
 
 /* ---- channels. later ---- */
 typedef uint64_t hcomm_channel;
 struct hcomm_channel_args {
 	uint32_t size;
-	uint32_t peer;		 /* rank */
+	uint32_t peer;           /* rank */
 	uint32_t bandwidth_mbps; /* share wished */
-	uint32_t hold_ms;	 /* how long it will be held; 0 = not known */
-	uint32_t wait;		 /* 1: queue until the time-out, 0: answer at once */
-	uint32_t path_type;	 /* 0 = any */
+	uint32_t hold_ms;        /* how long it will be held; 0 = not known */
+	uint32_t wait;           /* 1: queue until the time-out, 0: answer at once */
+	uint32_t path_type;      /* 0 = any */
 };
-int hcomm_channel_acquire(hcomm_domain domain, const struct hcomm_channel_args *args, int timeout_ms,
-			  hcomm_channel *channel);
-int hcomm_channel_acquire_gang(hcomm_domain domain, const struct hcomm_channel_args *args, uint32_t count,
-			       int timeout_ms, hcomm_channel *channels);
+int hcomm_channel_acquire(hcomm_domain domain, const struct hcomm_channel_args *args,
+			  int timeout_ms, hcomm_channel *channel);
+int hcomm_channel_acquire_gang(hcomm_domain domain, const struct hcomm_channel_args *args,
+			       uint32_t count, int timeout_ms, hcomm_channel *channels);
 int hcomm_channel_release(hcomm_channel channel);
 int hcomm_channel_send(hcomm_channel channel, const void *data, uint32_t bytes, int timeout_ms);
 int hcomm_channel_recv(hcomm_channel channel, void *data, uint32_t *bytes, int timeout_ms);
@@ -399,7 +407,8 @@ int hcomm_channel_status(hcomm_channel channel, uint32_t *status);
 
 /* ---- topology and health. later ---- */
 int hcomm_bandwidth(hcomm_domain domain, uint32_t source, uint32_t destination, uint64_t *mbps);
-int hcomm_route(hcomm_domain domain, uint32_t source, uint32_t destination, char *text, size_t bytes);
+int hcomm_route(hcomm_domain domain, uint32_t source, uint32_t destination, char *text,
+		size_t bytes);
 struct hcomm_advice {
 	uint32_t size;
 	uint32_t algorithm;
@@ -407,7 +416,8 @@ struct hcomm_advice {
 	double predicted_us;
 	char why[HCOMM_TEXT_BYTES];
 };
-int hcomm_advise(hcomm_domain domain, enum hcomm_op_kind kind, uint64_t bytes, struct hcomm_advice *advice);
+int hcomm_advise(hcomm_domain domain, enum hcomm_op_kind kind, uint64_t bytes,
+		 struct hcomm_advice *advice);
 struct hcomm_health {
 	uint32_t size;
 	uint32_t healthy;
@@ -421,9 +431,9 @@ int hcomm_health_get(hcomm_domain domain, struct hcomm_health *health);
 struct hcomm_filter { /* NULL = all */
 	uint32_t size;
 	uint32_t since_s; /* events: only the last so many seconds; 0 = all */
-	uint64_t id;	  /* only this domain; 0 = all */
+	uint64_t id;      /* only this domain; 0 = all */
 	const char *name; /* only this name; NULL = all */
-	uint32_t limit;	  /* rows at most; 0 = all */
+	uint32_t limit;   /* rows at most; 0 = all */
 };
 /* Called for each row: a struct of hcomm/views.h for `view`, valid during the call. Return 0 to go
  * on; any other value ends the query, which returns it. */
@@ -434,8 +444,8 @@ int hcomm_query(struct hcomm_session *session, uint32_t view, const struct hcomm
 		hcomm_row_fn fn, void *context);
 /* An operator's word: "reload", "log-level" with its argument, "drain". Blocking. `answer` may be
  * NULL. PERMISSION, INVALID. */
-int hcomm_admin(struct hcomm_session *session, const char *verb, const char *argument, int timeout_ms,
-		char *answer, size_t bytes);
+int hcomm_admin(struct hcomm_session *session, const char *verb, const char *argument,
+		int timeout_ms, char *answer, size_t bytes);
 
 #ifdef __cplusplus
 }

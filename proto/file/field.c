@@ -132,7 +132,8 @@ const char *hc_value_text(const json_t *value, struct hc_clip *c)
 			 json_integer_value(value));
 		return c->s;
 	case JSON_STRING:
-		hc_escape(inner, sizeof(inner), json_string_value(value), json_string_length(value));
+		hc_escape(inner, sizeof(inner), json_string_value(value),
+			  json_string_length(value));
 		snprintf(c->s, sizeof(c->s), "the text \"%s\"", inner);
 		return c->s;
 	}

@@ -21,6 +21,9 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#define GLANCE_MS 100u /* for hello when dispatch is not to wait: much for a daemon that is well   \
+			*/
+
 struct hc_queued {
 	struct hc_queued *next;
 	struct hc_m_event m;
@@ -177,8 +180,10 @@ static int look(struct hcomm_session *s, uint64_t deadline)
 {
 	struct hc_sleeper me = {.events = true};
 
-	if (s->fd < 0)
+	if (s->fd < 0 && deadline)
 		return hc_wait_ready(s, deadline);
+	if (s->fd < 0)
+		return s->connecting ? HC_E_NO_DAEMON : hc_wait_connect(s, hc_deadline(GLANCE_MS));
 	if (!s->reading)
 		return hc_wait_read(s, deadline, false);
 	return deadline ? hc_wait_sleep(s, &me, deadline) : HC_E_TIMEOUT;
@@ -191,6 +196,8 @@ static int dispatch(struct hcomm_session *s, uint64_t deadline)
 	/* all that has come, so that a host is not called once for each packet */
 	while (!r)
 		r = look(s, 0);
+	if (r == HC_E_NO_DAEMON && deadline)
+		r = HC_E_TIMEOUT; /* it may come while we wait */
 	while (r == HC_E_TIMEOUT && !s->events && deadline) {
 		r = look(s, deadline);
 		if (r == HC_E_TIMEOUT)
@@ -201,6 +208,8 @@ static int dispatch(struct hcomm_session *s, uint64_t deadline)
 	hc_wait_pass_on(s);
 	if (s->events)
 		return deliver_all(s);
+	if (r == HC_E_TIMEOUT && s->fd < 0)
+		return -HC_E_NO_DAEMON; /* the text says that it does not answer */
 	if (r == HC_E_PEER_CLOSED)
 		hc_refuse(r, "hcommd at %s closed the connection", s->socket);
 	return r == HC_E_TIMEOUT ? 0 : -r;

@@ -174,6 +174,27 @@ START_TEST(it_waits_as_long_as_it_was_told)
 }
 END_TEST
 
+START_TEST(a_host_that_only_dispatches_connects_again)
+{
+	struct fake f;
+	struct hcomm_session *s = open_fake(&f, NULL);
+	uint64_t began;
+
+	fake_kill(&f);
+	refused(hcomm_dispatch(s, 0), HCOMM_E_PEER_CLOSED, f.socket);
+	began = hc_now_ms();
+	refused(hcomm_dispatch(s, 0), HCOMM_E_NO_DAEMON, f.socket);
+	refused(hcomm_dispatch(s, 120), HCOMM_E_NO_DAEMON, f.socket);
+	ck_assert_uint_ge(hc_now_ms() - began, 90); /* no busy loop for who waits */
+	ck_assert_int_eq(hcomm_fd(s), -1);
+	fake_again(&f);
+	ck_assert_int_eq(hcomm_dispatch(s, 0), 0);
+	ck_assert_int_ge(hcomm_fd(s), 0);
+	hcomm_close(s);
+	fake_end(&f);
+}
+END_TEST
+
 START_TEST(refusals)
 {
 	struct fake f;
@@ -192,4 +213,4 @@ END_TEST
 TESTS("hcomm_dispatch", events_come_in_order_and_say_what_happened,
       the_queue_is_bounded_and_says_what_was_lost, without_a_function_nothing_is_kept,
       any_call_is_allowed_inside_the_function, a_waiting_dispatch_hands_answers_to_the_others,
-      it_waits_as_long_as_it_was_told, refusals)
+      it_waits_as_long_as_it_was_told, a_host_that_only_dispatches_connects_again, refusals)

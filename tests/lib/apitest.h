@@ -138,9 +138,11 @@ static inline int run_tests(const char *name, const TTest *const *list, size_t n
 		tcase_add_test(tcase, list[i]);
 	suite_add_tcase(suite, tcase);
 	runner = srunner_create(suite);
+	hc_tests_begin();
 	srunner_run_all(runner, CK_ENV);
 	failed = srunner_ntests_failed(runner);
 	srunner_free(runner);
+	hc_tests_end(failed > 0);
 	return failed ? 1 : 0;
 }
 

@@ -319,6 +319,37 @@ unsigned hc_count_maps(const char *text)
 	return n;
 }
 
+/* ---- all tests of a program ---- */
+
+static char tests_dir[128];
+
+void hc_tests_begin(void)
+{
+	hc_tempdir(tests_dir, sizeof(tests_dir));
+	/* tests that become another user pass through */
+	if (chmod(tests_dir, 0711) || setenv("TMPDIR", tests_dir, 1))
+		hc_fail("%s: %s", tests_dir, strerror(errno));
+}
+
+void hc_tests_end(bool failed)
+{
+	DIR *d = failed ? opendir(tests_dir) : NULL;
+	struct hc_node n = {0};
+	struct dirent *e;
+
+	while (d && (e = readdir(d))) {
+		if (snprintf(n.dir, sizeof(n.dir), "%s/%s", tests_dir, e->d_name) >=
+		    (int)sizeof(n.dir))
+			continue;
+		if (snprintf(n.log, sizeof(n.log), "%s/log", n.dir) < (int)sizeof(n.log))
+			show_log(&n);
+	}
+	if (d)
+		closedir(d);
+	if (!getenv("HC_KEEP"))
+		hc_remove_tree(tests_dir);
+}
+
 /* ---- a daemon ---- */
 
 static void remember(struct hc_node *n)

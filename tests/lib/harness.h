@@ -35,6 +35,14 @@
 _Noreturn void hc_fail_at(const char *file, int line, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
+/*
+ * Around all tests of a program: libcheck ends a test that failed by _exit, so its clean-up does
+ * not run. Directories then lie below one of this process, which shows the logs that it finds
+ * there when a test failed, and removes it.
+ */
+void hc_tests_begin(void);
+void hc_tests_end(bool failed);
+
 /* ---- time ---- */
 uint64_t hc_now_ns(void);
 uint64_t hc_now_ms(void);

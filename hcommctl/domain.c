@@ -49,15 +49,35 @@ static int query_named(struct ctl *c, struct ctl_rows *r, const char *word)
 	return ctl_rows_query(c, r, &by_name);
 }
 
-static int ambiguous(const struct ctl_rows *r, const char *word)
+static bool is_over(const struct hcomm_view_domain *row)
 {
-	const struct hcomm_view_domain *row;
-	char list[256] = "";
+	return !strcmp(row->state, hc_word_domain_state(HC_W_domain_state_DESTROYED)) ||
+	       !strcmp(row->state, hc_word_domain_state(HC_W_domain_state_FAILED));
+}
 
-	for (size_t i = 0; i < 8 && (row = ctl_rows_at(r, i)); i++)
-		snprintf(list + strlen(list), sizeof(list) - strlen(list),
-			 "%s%016" PRIx64 " of uid %u", i ? ", " : "", row->id, row->uid);
-	return ctl_usage("'%s' names %zu domains: %s; give an id", word, ctl_rows_count(r), list);
+/*
+ * Which of the rows is meant: the one that lives, whatever ended under that name before; when all
+ * are over, the last that ended. NULL when several live, with their list.
+ */
+static const struct hcomm_view_domain *meant(const struct ctl_rows *r, char *list, size_t size)
+{
+	const struct hcomm_view_domain *row, *live = NULL, *last = NULL;
+	size_t n = 0, i;
+
+	list[0] = '\0';
+	for (i = 0; (row = ctl_rows_at(r, i)); i++) {
+		if (is_over(row)) {
+			if (!last || row->age_ms < last->age_ms)
+				last = row;
+			continue;
+		}
+		live = row;
+		if (n++ < 8)
+			snprintf(list + strlen(list), size - strlen(list),
+				 "%s%016" PRIx64 " of uid %u", n > 1 ? ", " : "", row->id,
+				 row->uid);
+	}
+	return n > 1 ? NULL : live ? live : last;
 }
 
 /* A domain that is in no list any more may still have a reason to tell. */
@@ -77,7 +97,8 @@ static int not_listed(struct ctl *c, const char *word)
 int ctl_domain_find(struct ctl *c, const char *word, uint64_t *id)
 {
 	struct ctl_rows *r = ctl_rows_new(&(struct ctl){0}, HCOMM_VIEW_DOMAIN, LIST_COLUMNS);
-	const struct hcomm_view_domain *row;
+	const struct hcomm_view_domain *row = NULL;
+	char list[256];
 	int status;
 
 	if (!r)
@@ -85,9 +106,12 @@ int ctl_domain_find(struct ctl *c, const char *word, uint64_t *id)
 	status = ctl_open(c);
 	if (!status)
 		status = query_named(c, r, word);
-	if (!status && ctl_rows_count(r) > 1)
-		status = ambiguous(r, word);
-	row = status ? NULL : ctl_rows_at(r, 0);
+	if (!status && ctl_rows_count(r)) {
+		row = meant(r, list, sizeof(list));
+		if (!row)
+			status =
+				ctl_usage("'%s' names several domains: %s; give an id", word, list);
+	}
 	if (row)
 		*id = row->id;
 	else if (!status)

@@ -35,6 +35,8 @@ if [ ${#chosen[@]} -eq 0 ]; then
 	exit 1
 fi
 
+# sanitized programs are slow: their deadlines are stretched
+[ -n "${SAN-}" ] && export HC_SLOW="${HC_SLOW:-5}"
 case ${SAN-} in
 asan)
 	export ASAN_OPTIONS="${ASAN_OPTIONS:+$ASAN_OPTIONS:}halt_on_error=1:detect_leaks=1:abort_on_error=0"

@@ -18,6 +18,7 @@
 #include <hcomm/views.h>
 #include "domain.h"
 #include "table.h"
+#include "wire.h"
 
 #define LIST_COLUMNS "ID,NAME,STATE,EPOCH,RANKS,ARRIVED,LOCAL,UID,HOME,CAUSE"
 #define SHOW_COLUMNS                                                                               \
@@ -156,18 +157,14 @@ static int show_once(struct ctl *c, struct ctl_rows *domain, struct ctl_rows *me
 		     const char *word)
 {
 	struct hcomm_filter filter = HCOMM_INIT(struct hcomm_filter);
-	const struct hcomm_view_domain *row;
-	int status = query_named(c, domain, word);
+	int status = ctl_domain_find(c, word, &filter.id);
 
-	if (status)
-		return status;
-	if (ctl_rows_count(domain) > 1)
-		return ambiguous(domain, word);
-	row = ctl_rows_at(domain, 0);
-	if (!row)
+	if (!status)
+		status = ctl_rows_query(c, domain, &filter);
+	if (!status && !ctl_rows_count(domain))
 		return not_listed(c, word);
-	filter.id = row->id;
-	status = ctl_rows_query(c, members, &filter);
+	if (!status)
+		status = ctl_rows_query(c, members, &filter);
 	if (status)
 		return status;
 	if (c->json)

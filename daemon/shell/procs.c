@@ -14,7 +14,8 @@ struct hc_procs {
 	void *arg;
 	struct hc_proc *by_pid[BUCKETS];
 	struct hc_held_arena *by_session[BUCKETS];
-	struct hc_proc *dead;
+	struct hc_proc *dead; /* newest first */
+	unsigned ndead;
 };
 
 static uint64_t now_ns(void)
@@ -158,7 +159,27 @@ static void on_pidfd(evutil_socket_t fd, short what, void *arg)
 	*proc_place(p->all, p->pid, p->started) = p->hash_next;
 	p->dead_next = p->all->dead;
 	p->all->dead = p;
+	p->all->ndead++;
 	p->all->died(p->all->arg, p);
+}
+
+/* Frees the oldest of the dead beyond those that are kept. */
+static void trim_dead(struct hc_procs *all)
+{
+	struct hc_proc **at = &all->dead, *p;
+	unsigned n = 0;
+
+	if (all->ndead <= HC_PROCS_DEAD_MAX)
+		return;
+	while ((p = *at)) {
+		if (++n <= HC_PROCS_DEAD_MAX || p->conns) {
+			at = &p->dead_next;
+			continue;
+		}
+		*at = p->dead_next;
+		all->ndead--;
+		proc_free(p);
+	}
 }
 
 struct hc_proc *hc_procs_add(struct hc_procs *all, uint32_t pid, uint64_t started, int pidfd)
@@ -170,6 +191,7 @@ struct hc_proc *hc_procs_add(struct hc_procs *all, uint32_t pid, uint64_t starte
 			close(pidfd);
 		return p;
 	}
+	trim_dead(all);
 	p = calloc(1, sizeof(*p));
 	if (p) {
 		p->all = all;
@@ -215,6 +237,7 @@ static void forget_unwatched(struct hc_proc *p)
 	p->died_ns = now_ns();
 	p->dead_next = p->all->dead;
 	p->all->dead = p;
+	p->all->ndead++;
 }
 
 void hc_procs_detach(struct hc_conn *c)
@@ -242,6 +265,7 @@ void hc_procs_tick(struct hc_procs *all, uint64_t now)
 			continue;
 		}
 		*at = p->dead_next;
+		all->ndead--;
 		proc_free(p);
 	}
 }

@@ -17,6 +17,7 @@
 
 #define HC_PROC_ARENAS_MAX 8u           /* of closed sessions, for each process */
 #define HC_ARENA_AFTER_NS  10000000000u /* an arena is kept so long after its process */
+#define HC_PROCS_DEAD_MAX  64u /* and for so many processes: short-lived ones come in floods */
 
 struct hc_held_arena {
 	struct hc_proc *proc;

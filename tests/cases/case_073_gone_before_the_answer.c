@@ -19,7 +19,8 @@
 #include "raw.h"
 #include "suite.h"
 
-enum { ARENAS = 8 };
+/* Kept by the daemon: arenas of a process's closed sessions, dead processes. */
+enum { ARENAS = 8, DEAD_KEPT = 64 };
 
 static struct hc_node node;
 
@@ -83,6 +84,37 @@ START_TEST(hasty_clients_do_no_harm)
 }
 END_TEST
 
+static int come_and_go(void *arg, int in, int out)
+{
+	struct hcomm_session *s;
+
+	(void)arg;
+	(void)in;
+	(void)out;
+	if (hcomm_open(NULL, &s))
+		hc_fail("%s", hcomm_last_error());
+	hcomm_close(s);
+	return 0;
+}
+
+/* What is kept of the dead for a while is kept of so many, or a loop of short commands on a shell
+ * uses up the daemon's descriptors. */
+START_TEST(a_flood_of_short_processes_is_bounded)
+{
+	unsigned count = hc_long() ? 3000 : 300, fds;
+	struct hc_child c;
+
+	hc_node_start(&node, 2, NULL);
+	fds = hc_proc_fds(node.pid);
+	for (unsigned i = 0; i < count; i++) {
+		hc_spawn(&c, come_and_go, NULL);
+		ck_assert_int_eq(hc_child_wait(&c, 10000), 0);
+	}
+	ck_assert_uint_le(hc_proc_fds(node.pid), fds + 2 * (DEAD_KEPT + 2));
+	hc_node_end(&node);
+}
+END_TEST
+
 /* ---- the library ---- */
 
 struct said {
@@ -132,8 +164,7 @@ static bool waits_for_an_answer(void *ctx)
 	close(fd);
 	if (n <= 0 || sscanf(line, "%ld", &call) != 1)
 		return false;
-	return call ==
-	       SYS_recvmsg; /* where the library waits for an answer that is far from late */
+	return call == SYS_recvmsg || call == SYS_recvfrom;
 }
 
 START_TEST(a_program_with_default_sigpipe_survives_its_daemon)
@@ -163,6 +194,7 @@ END_TEST
 static void add(TCase *t)
 {
 	tcase_add_test(t, hasty_clients_do_no_harm);
+	tcase_add_test(t, a_flood_of_short_processes_is_bounded);
 	tcase_add_test(t, a_program_with_default_sigpipe_survives_its_daemon);
 }
 

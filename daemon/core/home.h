@@ -16,6 +16,8 @@ uint64_t hc_home_draw_id(struct hc_core *c);
 /* A forming domain with that id. 0, LIMIT, EXISTS or INVALID with the reason. */
 int hc_home_make(struct hc_core *c, uint64_t id, uint64_t key_a, uint64_t key_b, uint32_t uid,
 		 uint32_t nranks, struct hc_str name, bool staged, char *text, size_t bytes);
+/* What the row says of a home that was just made. */
+void hc_home_restore(struct hc_core *c, struct hc_home *h, const struct hc_m_domain_row *m);
 void hc_home_unmake(struct hc_core *c, uint64_t id);
 struct hc_home *hc_home_by_id(struct hc_core *c, uint64_t id);
 struct hc_home *hc_home_by_key(struct hc_core *c, uint64_t key_a, uint64_t key_b);

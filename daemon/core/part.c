@@ -43,20 +43,14 @@ static void set_name(struct hc_core *c, struct hc_part *p, struct hc_str name)
 	hc_index_add(&c->part_by_name, hc_name_key(p->uid, name), hc_part_number(c, p));
 }
 
-struct hc_part *hc_part_open(struct hc_core *c, uint64_t key_a, uint64_t key_b, uint32_t uid,
-			     uint32_t nranks, struct hc_str name)
+static struct hc_part *part_begin(struct hc_core *c, uint32_t n, uint32_t uid, uint32_t nranks,
+				  struct hc_str name)
 {
-	uint32_t n = hc_pool_get(&c->part_pool), reuse;
-	struct hc_part *p;
+	struct hc_part *p = hc_part(c, n);
+	uint32_t reuse = p->reuse;
 
-	if (n == HC_NONE)
-		return NULL;
-	p = hc_part(c, n);
-	reuse = p->reuse;
 	memset(p, 0, sizeof(*p));
 	p->reuse = reuse;
-	p->key_a = key_a;
-	p->key_b = key_b;
 	p->uid = uid;
 	p->nranks = nranks;
 	p->seats = HC_NONE;
@@ -64,8 +58,47 @@ struct hc_part *hc_part_open(struct hc_core *c, uint64_t key_a, uint64_t key_b, 
 	p->home_node = HC_SELF_NODE;
 	p->state = HC_W_domain_state_FORMING;
 	set_name(c, p, name);
+	return p;
+}
+
+struct hc_part *hc_part_open(struct hc_core *c, uint64_t key_a, uint64_t key_b, uint32_t uid,
+			     uint32_t nranks, struct hc_str name)
+{
+	uint32_t n = hc_pool_get(&c->part_pool);
+	struct hc_part *p;
+
+	if (n == HC_NONE)
+		return NULL;
+	p = part_begin(c, n, uid, nranks, name);
+	p->key_a = key_a;
+	p->key_b = key_b;
 	hc_index_add(&c->part_by_key, key_of(key_a, key_b), n);
 	return p;
+}
+
+struct hc_part *hc_part_restore(struct hc_core *c, uint32_t slot, uint32_t reuse, uint64_t id,
+				uint32_t uid, uint32_t nranks, struct hc_str name)
+{
+	struct hc_part *p;
+
+	if (!hc_pool_claim(&c->part_pool, slot))
+		return NULL;
+	p = part_begin(c, slot, uid, nranks, name);
+	p->reuse = reuse;
+	hc_part_set_id(c, p, id);
+	return p;
+}
+
+void hc_part_restored(struct hc_core *c, struct hc_part *p, const struct hc_m_domain_row *m)
+{
+	p->epoch = m->epoch;
+	p->number = m->number;
+	p->state = m->state;
+	p->priority = m->priority;
+	p->weight = m->weight;
+	if (m->state == HC_W_domain_state_DAMAGED)
+		hc_part_set_cause(c, p, HC_W_event_code_DOMAIN_DAMAGED, HC_NONE, 0,
+				  hc_str(c->self.name), m->cause);
 }
 
 struct hc_part *hc_part_by_name(struct hc_core *c, uint32_t uid, struct hc_str name)

@@ -14,6 +14,10 @@
 /* ---- life (part.c) ---- */
 struct hc_part *hc_part_open(struct hc_core *c, uint64_t key_a, uint64_t key_b, uint32_t uid,
 			     uint32_t nranks, struct hc_str name);
+/* A stored part, with the slot that its record has; NULL when that is taken. */
+struct hc_part *hc_part_restore(struct hc_core *c, uint32_t slot, uint32_t reuse, uint64_t id,
+				uint32_t uid, uint32_t nranks, struct hc_str name);
+void hc_part_restored(struct hc_core *c, struct hc_part *p, const struct hc_m_domain_row *m);
 void hc_part_set_id(struct hc_core *c, struct hc_part *p, uint64_t id);
 struct hc_part *hc_part_by_id(struct hc_core *c, uint64_t id);
 /* The same, when `node` is its home: the only one that it obeys. */

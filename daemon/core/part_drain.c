@@ -44,7 +44,7 @@ void hc_part_ask_sample(struct hc_core *c, struct hc_part *p, uint32_t seat)
 	struct hc_action *a;
 
 	s->flags &= (uint8_t)~SEAT_SAMPLED;
-	if (!holds_place(s) || s->block == HC_NONE || !hc_session_get(c, s->session)) {
+	if (!holds_place(s) || s->process == HC_NONE || s->block == HC_NONE) {
 		s->flags |= SEAT_SAMPLED;
 		if (!s->running)
 			s->since_s = now_s(c);
@@ -57,7 +57,8 @@ void hc_part_ask_sample(struct hc_core *c, struct hc_part *p, uint32_t seat)
 	a->u.scan.epoch = p->epoch;
 	a->u.scan.rank = s->rank;
 	a->u.scan.block = s->block;
-	a->u.scan.tag = HC_TAG(p->reuse, p->epoch);
+	a->u.scan.pid = c->processes[s->process].pid;
+	a->u.scan.started = c->processes[s->process].started;
 	p->samples++;
 }
 

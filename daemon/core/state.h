@@ -311,6 +311,7 @@ struct hc_core {
 	uint64_t persist_seq, persisted; /* last number given, last one stored */
 	uint64_t member_changes, domain_changes, session_changes;
 	uint64_t requests, refused;
+	bool started;
 	uint32_t nactive, nforming, ndamaged, nseats;
 };
 

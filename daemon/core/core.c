@@ -345,8 +345,10 @@ static void on_event(struct hc_core *c, const struct hc_event *ev)
 
 static bool stored_waits(const struct hc_core *c)
 {
-	uint32_t n = hc_list_first(&c->storing);
+	uint32_t n = hc_list_first(&c->storing), gone = hc_list_first(&c->departed);
 
+	if (gone != HC_NONE && c->asks[gone].stored <= c->persisted)
+		return true;
 	if (n == HC_NONE)
 		return false;
 	return (n < c->lim.domains ? c->homes[n].stored : c->parts[n - c->lim.domains].stored) <=
@@ -371,6 +373,8 @@ static bool unit(struct hc_core *c)
 		on_persisted(c, c->persisted);
 		return true;
 	}
+	if (hc_home_departed(c))
+		return true;
 	if (hc_split_work(c) || hc_session_reap(c))
 		return true;
 	timer = hc_timers_take(&c->timers, c->now);

@@ -132,7 +132,6 @@ enum hc_action_kind {
 	HC_ACT_PERSIST,
 	HC_ACT_PUBLISH, /* write a state record */
 	HC_ACT_SCAN,    /* read a block of an op arena; answered by OPS_SAMPLE */
-	HC_ACT_WATCH, /* a process of a stored domain: tell its death, also when it is over already */
 	HC_ACT_CLOSE,   /* end a session */
 	HC_ACT_LOG,
 };
@@ -173,10 +172,6 @@ struct hc_action {
 			uint32_t pid; /* session 0: the arena that this process had before */
 			uint64_t started;
 		} scan;
-		struct {
-			uint32_t pid, uid;
-			uint64_t started;
-		} watch;
 		struct {
 			enum hc_level level;
 			uint16_t code;   /* HC_W_event_code_* or 0 */

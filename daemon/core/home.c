@@ -182,6 +182,8 @@ void hc_home_restore(struct hc_core *c, struct hc_home *h, const struct hc_m_dom
 	h->priority = m->priority;
 	h->weight = m->weight;
 	h->lost = m->state == HC_W_domain_state_DAMAGED;
+	h->leaving = m->state == HC_W_domain_state_DRAINING;
+	h->cut = m->cut;
 	hc_home_set_cause(c, h, HC_W_event_code_DOMAIN_DAMAGED, HC_NONE, 0,
 			  hc_str_copy(m->cause, text, sizeof(text)));
 }
@@ -326,7 +328,7 @@ void hc_home_tell_state(struct hc_core *c, struct hc_home *h)
 
 /* ---- store ---- */
 
-static void put_row(struct hc_core *c, struct hc_home *h, uint8_t state)
+static uint64_t put_row(struct hc_core *c, struct hc_home *h, uint8_t state)
 {
 	struct hc_m_domain_row row = {.id = h->id,
 				      .epoch = h->epoch,
@@ -336,6 +338,7 @@ static void put_row(struct hc_core *c, struct hc_home *h, uint8_t state)
 				      .nranks = h->nranks,
 				      .priority = h->priority,
 				      .weight = h->weight,
+				      .cut = h->leaving ? h->cut : 0,
 				      .cause = hc_str(hc_home_cause(c, h))};
 	struct hc_part *p = hc_part_by_id(c, h->id);
 	uint32_t i;
@@ -364,7 +367,15 @@ static void put_row(struct hc_core *c, struct hc_home *h, uint8_t state)
 		hc_assert(!hc_arr_put(&row.members, c->scratch, HC_OUT_BYTES, &hc_desc_member_row,
 				      HC_PROTO_MAX, &r));
 	}
-	hc_emit_put_domain(c, h->id, &row);
+	return hc_emit_put_domain(c, h->id, &row);
+}
+
+uint64_t hc_home_put(struct hc_core *c, struct hc_home *h)
+{
+	return put_row(c, h,
+		       h->lost      ? HC_W_domain_state_DAMAGED
+		       : h->leaving ? HC_W_domain_state_DRAINING
+				    : HC_W_domain_state_ACTIVE);
 }
 
 void hc_home_store(struct hc_core *c, struct hc_home *h, enum hc_home_step step, uint16_t event,

@@ -42,6 +42,8 @@ bool hc_home_heard(struct hc_core *c, struct hc_home *h, uint32_t node);
 /* Put the row (or take it away) and a journal entry; the home goes on with `step` when stored. */
 void hc_home_store(struct hc_core *c, struct hc_home *h, enum hc_home_step step, uint16_t event,
 		   const char *text);
+/* Put the row as it is now; returns its number. */
+uint64_t hc_home_put(struct hc_core *c, struct hc_home *h);
 /* The domain is over: store that, then tell all. state: DESTROYED or FAILED. */
 void hc_home_end(struct hc_core *c, struct hc_home *h, uint8_t state, int code, const char *text);
 void hc_home_stored(struct hc_core *c, struct hc_home *h);
@@ -81,6 +83,8 @@ bool hc_home_wait(struct hc_core *c, struct hc_home *h, uint32_t node, uint64_t 
 		  bool active);
 /* Begin to drain for a destroy. timeout_ms 0: drain_timeout_s. */
 void hc_home_drain(struct hc_core *c, struct hc_home *h, uint32_t timeout_ms, uint32_t uid);
+/* Answer the ranks whose departure is stored; false when there is none. */
+bool hc_home_departed(struct hc_core *c);
 /* The row of a damage is stored: tell it. */
 void hc_home_damaged(struct hc_core *c, struct hc_home *h);
 /* Nothing is under way any more: take up what came meanwhile. */

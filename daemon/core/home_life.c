@@ -218,6 +218,41 @@ void hc_home_settle(struct hc_core *c, struct hc_home *h)
 	}
 }
 
+/*
+ * Who left is answered when that is stored: the last one with the end of the domain, the others
+ * with the row, so that a restarted daemon does not wait for them.
+ */
+static void depart_stored(struct hc_core *c, struct hc_home *h, uint32_t node, uint64_t ticket)
+{
+	bool ends = h->step == HOME_ENDING || only_left(c, h);
+	uint64_t stored = ends ? 0 : hc_home_put(c, h);
+	uint32_t n;
+
+	if (!ticket)
+		return;
+	if (ends && hc_home_wait(c, h, node, ticket, false))
+		return;
+	n = ends ? HC_NONE : hc_pool_get(&c->ask_pool);
+	if (n == HC_NONE) {
+		send_control_r(c, node, ticket, 0, "");
+		return;
+	}
+	c->asks[n] = (struct hc_ask){.ticket = ticket, .node = node, .stored = stored};
+	hc_list_push(&c->departed, &c->ask_links, n);
+}
+
+bool hc_home_departed(struct hc_core *c)
+{
+	uint32_t n = hc_list_first(&c->departed);
+
+	if (n == HC_NONE || c->asks[n].stored > c->persisted)
+		return false;
+	send_control_r(c, c->asks[n].node, c->asks[n].ticket, 0, "");
+	hc_list_del(&c->departed, &c->ask_links, n);
+	hc_pool_put(&c->ask_pool, n);
+	return true;
+}
+
 void hc_home_on_depart(struct hc_core *c, uint32_t node, const struct hc_m_depart *m)
 {
 	struct hc_home *h = hc_home_by_id(c, m->id);
@@ -241,6 +276,7 @@ void hc_home_on_depart(struct hc_core *c, uint32_t node, const struct hc_m_depar
 		pl->state = HC_W_member_state_LEFT;
 		if (h->state == HC_W_domain_state_ACTIVE && !h->step && anyone_left(h))
 			close_behind(c, h, m);
+		depart_stored(c, h, node, m->ticket);
 	} else {
 		pl->state = HC_W_member_state_DEAD;
 		rank_lost(c, h, m);

@@ -96,9 +96,10 @@ void hc_part_restored(struct hc_core *c, struct hc_part *p, const struct hc_m_do
 	p->state = m->state;
 	p->priority = m->priority;
 	p->weight = m->weight;
+	p->cut = m->cut;
+	p->cut_set = m->state == HC_W_domain_state_DRAINING ? HC_CUT_SET : HC_CUT_NONE;
 	if (m->state == HC_W_domain_state_DAMAGED)
-		hc_part_set_cause(c, p, HC_W_event_code_DOMAIN_DAMAGED, HC_NONE, 0,
-				  hc_str(c->self.name), m->cause);
+		hc_part_set_cause(c, p, HC_W_event_code_DOMAIN_DAMAGED, HC_NONE, 0, m->cause);
 }
 
 struct hc_part *hc_part_by_name(struct hc_core *c, uint32_t uid, struct hc_str name)
@@ -599,7 +600,7 @@ void hc_part_on_gone(struct hc_core *c, uint32_t node, const struct hc_m_gone *m
 /* ---- told by sessions ---- */
 
 void hc_part_depart(struct hc_core *c, struct hc_part *p, uint32_t seat, uint8_t why,
-		    const char *text)
+		    const char *text, uint64_t ticket)
 {
 	struct hc_seat *s = &c->seats[seat];
 	struct hc_m_depart m = {.id = p->id,
@@ -609,6 +610,7 @@ void hc_part_depart(struct hc_core *c, struct hc_part *p, uint32_t seat, uint8_t
 				.pid = s->process == HC_NONE ? 0 : c->processes[s->process].pid,
 				.why = why,
 				.begun = s->begun,
+				.ticket = ticket,
 				.text = hc_str(text)};
 
 	hc_emit_send(c, p->home_node, &hc_desc_depart, &m);
@@ -619,7 +621,7 @@ void hc_part_seat_died(struct hc_core *c, uint32_t seat)
 	struct hc_seat *s = &c->seats[seat];
 	struct hc_part *p = hc_part(c, s->part);
 
-	hc_part_depart(c, p, seat, HC_W_depart_DIED, "");
+	hc_part_depart(c, p, seat, HC_W_depart_DIED, "", 0);
 	hc_part_answer_leave(c, p, seat, HC_E_PEER_LOST, "the process exited");
 	if (p->state < HC_W_domain_state_ACTIVE) {
 		hc_part_drop_seat(c, p, seat);
@@ -639,13 +641,12 @@ void hc_part_seat_detached(struct hc_core *c, uint32_t seat)
 
 	c->member_changes++;
 	if (p->state < HC_W_domain_state_ACTIVE && s->flags & SEAT_WAITS) {
-		hc_part_depart(c, p, seat, HC_W_depart_WITHDRAWN, "");
+		hc_part_depart(c, p, seat, HC_W_depart_WITHDRAWN, "", 0);
 		hc_part_drop_seat(c, p, seat);
 		hc_part_close_if_empty(c, p);
 		return;
 	}
-	s->session = 0;
-	s->block = HC_NONE;
+	/* its references are still read in the arena that it had */
 	if (s->state == HC_W_member_state_READY)
 		s->state = HC_W_member_state_DETACHED;
 }

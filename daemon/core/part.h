@@ -57,7 +57,7 @@ void hc_part_stored(struct hc_core *c, struct hc_part *p);
 void hc_part_seat_died(struct hc_core *c, uint32_t seat);
 void hc_part_seat_detached(struct hc_core *c, uint32_t seat);
 void hc_part_depart(struct hc_core *c, struct hc_part *p, uint32_t seat, uint8_t why,
-		    const char *text);
+		    const char *text, uint64_t ticket);
 
 /* ---- ways in (part_join.c): requests of clients ---- */
 void hc_join_root_info(struct hc_core *c, struct hc_session *s, uint32_t request,

@@ -94,7 +94,7 @@ static void take_over(struct hc_core *c, struct hc_part *p, uint32_t seat, const
 	if (!reserved || s->block != HC_NONE)
 		return;
 	refuse(c, j, HC_E_LIMIT, "the op arena of this process is full: it is in too many domains");
-	hc_part_depart(c, p, seat, HC_W_depart_WITHDRAWN, "");
+	hc_part_depart(c, p, seat, HC_W_depart_WITHDRAWN, "", 0);
 	hc_part_drop_seat(c, p, seat);
 }
 
@@ -513,7 +513,7 @@ void hc_join_local(struct hc_core *c, struct hc_session *s, uint32_t request,
 		if (sit(c, p, &j)) {
 			/* those who sit already are cancelled with the part's seats */
 			while (p->nseats) {
-				hc_part_depart(c, p, p->seats, HC_W_depart_WITHDRAWN, "");
+				hc_part_depart(c, p, p->seats, HC_W_depart_WITHDRAWN, "", 0);
 				hc_part_drop_seat(c, p, p->seats);
 			}
 			hc_part_close_if_empty(c, p);
@@ -759,6 +759,26 @@ static int attach_check(struct hc_core *c, const struct hc_part *p, uint32_t sea
 	return 0;
 }
 
+/* The block that the client brought with its arena, or a new one. */
+static int attach_block(struct hc_core *c, struct hc_session *s, const struct hc_seat *t,
+			uint32_t wanted, uint32_t *block, char *text, size_t bytes)
+{
+	bool own = t->session == s->id && t->block == wanted;
+
+	*block = wanted == HC_NONE ? hc_session_block(c, s) : wanted;
+	if (*block == HC_NONE) {
+		snprintf(text, bytes,
+			 "the op arena of this process is full: it is in too many domains");
+		return HC_E_LIMIT;
+	}
+	if (wanted != HC_NONE && !own && !hc_session_block_claim(s, wanted)) {
+		snprintf(text, bytes, "block %u of the op arena is none, or another rank's",
+			 wanted);
+		return HC_E_INVALID;
+	}
+	return 0;
+}
+
 void hc_join_attach(struct hc_core *c, struct hc_session *s, uint32_t request,
 		    const struct hc_m_attach *m)
 {
@@ -778,11 +798,8 @@ void hc_join_attach(struct hc_core *c, struct hc_session *s, uint32_t request,
 	}
 	seat = hc_part_find_seat(c, p, m->rank);
 	r = attach_check(c, p, seat, s, m, text, sizeof(text));
-	block = r ? HC_NONE : hc_session_block(c, s);
-	if (!r && block == HC_NONE) {
-		r = HC_E_LIMIT;
-		HC_TEXT(text, "the op arena of this process is full: it is in too many domains");
-	}
+	if (!r)
+		r = attach_block(c, s, &c->seats[seat], m->block, &block, text, sizeof(text));
 	if (r) {
 		refuse(c, &j, r, text);
 		return;
@@ -798,6 +815,7 @@ void hc_join_attach(struct hc_core *c, struct hc_session *s, uint32_t request,
 	hc_part_release_seat(c, seat);
 	hc_session_bind(c, seat, s);
 	hc_part_take_device(c, seat, shared);
+	hc_session_block_claim(s, block); /* its own before: the release gave it back */
 	t->block = block;
 	t->request = request;
 	t->flags |= SEAT_WAITS;

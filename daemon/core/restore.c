@@ -21,21 +21,13 @@ static const char *check(const struct hc_core *c, const struct hc_m_domain_row *
 		return "its home is another node, which this version cannot ask";
 	if (m->members.count != m->nranks)
 		return "its members are not all there";
-	if (m->state != HC_W_domain_state_ACTIVE && m->state != HC_W_domain_state_DAMAGED)
+	if (m->state != HC_W_domain_state_ACTIVE && m->state != HC_W_domain_state_DAMAGED &&
+	    m->state != HC_W_domain_state_DRAINING)
 		return "its state is none that is stored";
 	return NULL;
 }
 
-static void watch(struct hc_core *c, uint32_t n)
-{
-	struct hc_action *a = hc_emit_action(c, HC_ACT_WATCH);
-
-	a->u.watch.pid = c->processes[n].pid;
-	a->u.watch.uid = c->processes[n].uid;
-	a->u.watch.started = c->processes[n].started;
-}
-
-/* The seat of a member that was here; a process that is new to the core is watched. */
+/* The seat of a member that was here. The shell watches its process. */
 static bool seat(struct hc_core *c, struct hc_part *p, const struct hc_m_member_row *r)
 {
 	struct hc_cred cred = {.pid = r->pid, .uid = r->uid, .started = r->started};
@@ -56,8 +48,6 @@ static bool seat(struct hc_core *c, struct hc_part *p, const struct hc_m_member_
 		if (process == HC_NONE)
 			return false;
 		hc_session_hold(c, seat, process);
-		if (fresh)
-			watch(c, process);
 	}
 	if (hc_device_get(c, r->device))
 		hc_part_take_device(c, seat, r->shared == 1);
@@ -96,9 +86,10 @@ static bool members(struct hc_core *c, struct hc_home *h, struct hc_part *p, str
 
 static void say(struct hc_core *c, const struct hc_m_domain_row *m, const char *why)
 {
-	char text[256];
+	char text[HC_CAUSE_MAX + 80];
 
-	HC_TEXT(text, "stored domain %016llx is not taken back: %s", (unsigned long long)m->id, why);
+	HC_TEXT(text, "stored domain %016llx is not taken back: %s", (unsigned long long)m->id,
+		why);
 	hc_emit_log(c, HC_LOG_ERROR, 0, m->id, HC_NONE, text);
 }
 
@@ -124,8 +115,8 @@ void hc_restore_row(struct hc_core *c, struct hc_str row)
 		return;
 	}
 	why = check(c, &m);
-	if (!why && hc_home_make(c, m.id, m.id, ~m.id, m.uid, m.nranks, m.name, false, text,
-				 sizeof(text)))
+	if (!why &&
+	    hc_home_make(c, m.id, m.id, ~m.id, m.uid, m.nranks, m.name, false, text, sizeof(text)))
 		why = text;
 	if (why) {
 		say(c, &m, why);

@@ -92,6 +92,7 @@ void hc_session_hello(struct hc_core *c, const struct hc_event *ev)
 	struct hc_m_hello m;
 	struct hc_session *s;
 	uint64_t *blocks;
+	bool fresh;
 	char text[160];
 
 	hc_assert(slot < c->lim.sessions && !c->sessions[slot].id);

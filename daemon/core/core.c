@@ -369,12 +369,12 @@ static bool unit(struct hc_core *c)
 	}
 	if (hc_home_work(c))
 		return true;
+	if (hc_home_departed(c))
+		return true;
 	if (stored_waits(c)) {
 		on_persisted(c, c->persisted);
 		return true;
 	}
-	if (hc_home_departed(c))
-		return true;
 	if (hc_split_work(c) || hc_session_reap(c))
 		return true;
 	timer = hc_timers_take(&c->timers, c->now);

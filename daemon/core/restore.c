@@ -56,14 +56,15 @@ static bool seat(struct hc_core *c, struct hc_part *p, const struct hc_m_member_
 
 static void place(struct hc_home *h, struct hc_place *pl, const struct hc_m_member_row *r)
 {
-	*pl = (struct hc_place){.started = r->started,
-				.pid = r->pid,
-				.device = r->device,
-				.uid = r->uid,
-				.limit_ms = HC_NONE,
-				.node = HC_SELF_NODE,
-				.state = r->state,
-				.told = 2};
+	*pl = (struct hc_place){
+		.started = r->started,
+		.pid = r->pid,
+		.device = r->device,
+		.uid = r->uid,
+		.limit_ms = HC_NONE,
+		.node = HC_SELF_NODE,
+		.state = r->state == HC_W_member_state_JOINED ? HC_W_member_state_READY : r->state,
+		.told = 2};
 	h->arrived++;
 	h->attached += r->pid != 0;
 	h->gone += r->state == HC_W_member_state_DEAD || r->state == HC_W_member_state_LEFT;

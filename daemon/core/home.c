@@ -348,6 +348,8 @@ static uint64_t put_row(struct hc_core *c, struct hc_home *h, uint8_t state)
 	if (p) {
 		row.slot = hc_part_number(c, p);
 		row.reuse = p->reuse;
+		row.key_a = p->key_a;
+		row.key_b = p->key_b;
 	}
 	for (i = 0; i < h->nranks; i++) {
 		const struct hc_place *pl = &c->places[h->places + i];

@@ -65,6 +65,8 @@ void hc_home_withdraw(struct hc_core *c, struct hc_home *h, struct hc_place *pl,
 void hc_home_activate(struct hc_core *c, uint64_t id, struct hc_session *s, uint32_t request,
 		      uint32_t timeout_ms);
 void hc_home_attached(struct hc_core *c, uint64_t id, uint32_t rank, uint32_t process);
+/* What is stored of a member of this node has changed: store it again. */
+void hc_home_changed(struct hc_core *c, uint64_t id);
 void hc_home_form_timeout(struct hc_core *c, struct hc_home *h);
 void hc_home_commit(struct hc_core *c, struct hc_home *h);
 /* Everybody is told at once, and node `also` even if no rank of it has come; nothing stays. */

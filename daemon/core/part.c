@@ -21,11 +21,6 @@
 
 /* ---- life ---- */
 
-static uint64_t key_of(uint64_t key_a, uint64_t key_b)
-{
-	return key_a ^ (key_b * 31);
-}
-
 uint64_t hc_name_key(uint32_t uid, struct hc_str name)
 {
 	const struct hc_hash_key k = {0x68636f6d6d2d6e6d, uid};
@@ -72,7 +67,7 @@ struct hc_part *hc_part_open(struct hc_core *c, uint64_t key_a, uint64_t key_b, 
 	p = part_begin(c, n, uid, nranks, name);
 	p->key_a = key_a;
 	p->key_b = key_b;
-	hc_index_add(&c->part_by_key, key_of(key_a, key_b), n);
+	hc_index_add(&c->part_by_key, hc_part_key(key_a, key_b), n);
 	return p;
 }
 
@@ -96,6 +91,9 @@ void hc_part_restored(struct hc_core *c, struct hc_part *p, const struct hc_m_do
 	p->state = m->state;
 	p->priority = m->priority;
 	p->weight = m->weight;
+	p->key_a = m->key_a;
+	p->key_b = m->key_b;
+	hc_index_add(&c->part_by_key, hc_part_key(p->key_a, p->key_b), hc_part_number(c, p));
 	p->cut = m->cut;
 	p->cut_set = m->state == HC_W_domain_state_DRAINING ? HC_CUT_SET : HC_CUT_NONE;
 	if (m->state == HC_W_domain_state_DAMAGED)
@@ -111,22 +109,6 @@ struct hc_part *hc_part_by_name(struct hc_core *c, uint32_t uid, struct hc_str n
 		if (c->parts[n].uid == uid && hc_str_eq(hc_str(c->names[c->parts[n].name]), name))
 			return &c->parts[n];
 	return NULL;
-}
-
-struct hc_part *hc_part_by_key(struct hc_core *c, uint64_t key_a, uint64_t key_b)
-{
-	struct hc_part *p = NULL;
-	uint32_t n;
-
-	for (n = hc_index_find(&c->part_by_key, key_of(key_a, key_b)); n != HC_NONE;
-	     n = hc_index_next(&c->part_by_key, n)) {
-		if (c->parts[n].key_a != key_a || c->parts[n].key_b != key_b)
-			continue;
-		p = &c->parts[n];
-		if (p->state == HC_W_domain_state_FORMING)
-			break;
-	}
-	return p;
 }
 
 struct hc_part *hc_part_by_id(struct hc_core *c, uint64_t id)
@@ -490,7 +472,6 @@ static void open_part(struct hc_core *c, struct hc_part *p)
 {
 	uint32_t i;
 
-	hc_index_del(&c->part_by_key, hc_part_number(c, p));
 	p->state = HC_W_domain_state_ACTIVE;
 	for (i = 0; i < p->nseats; i++)
 		c->seats[p->seats + i].state = HC_W_member_state_READY;

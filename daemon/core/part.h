@@ -25,7 +25,12 @@ struct hc_part *hc_part_of_home(struct hc_core *c, uint32_t node, uint64_t id);
 struct hc_part *hc_part_by_name(struct hc_core *c, uint32_t uid, struct hc_str name);
 /* What the indexes of names are keyed by. */
 uint64_t hc_name_key(uint32_t uid, struct hc_str name);
-/* The forming one, or else one that has begun to activate. */
+/* What the index of keys is keyed by. */
+static inline uint64_t hc_part_key(uint64_t key_a, uint64_t key_b)
+{
+	return key_a ^ (key_b * 31);
+}
+/* The forming one, or else one that has begun to activate (part_attach.c). */
 struct hc_part *hc_part_by_key(struct hc_core *c, uint64_t key_a, uint64_t key_b);
 /* A new seat; HC_NONE when the limit of ranks is reached. */
 uint32_t hc_part_add_seat(struct hc_core *c, struct hc_part *p, uint32_t rank, uint32_t device);
@@ -79,8 +84,17 @@ void hc_join_add_device(struct hc_core *c, struct hc_session *s, uint32_t reques
 			const struct hc_m_add_device *m);
 void hc_join_activate(struct hc_core *c, struct hc_session *s, uint32_t request,
 		      const struct hc_m_activate *m);
+
+/* ---- coming back (part_attach.c) ---- */
 void hc_join_attach(struct hc_core *c, struct hc_session *s, uint32_t request,
 		    const struct hc_m_attach *m);
+/* A repeated join whose first answer was lost finds its place in the domain that was formed
+ * meanwhile. True: it is answered. */
+bool hc_part_come_back(struct hc_core *c, struct hc_session *s, uint32_t request, uint64_t key_a,
+		       uint64_t key_b, uint32_t rank);
+/* The same for all local devices, which have no key: name, devices and process must be the same. */
+bool hc_part_local_back(struct hc_core *c, struct hc_session *s, uint32_t request,
+			struct hc_str name, const uint32_t *devices, uint32_t n);
 
 /* ---- the cut (part_drain.c) ---- */
 void hc_part_on_cut_ask(struct hc_core *c, uint32_t node, const struct hc_m_cut_ask *m);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The service manager; see sd.h. */
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <fcntl.h>
 #include <errno.h>
@@ -58,23 +60,73 @@ uint64_t hc_sd_watchdog_ns(void)
 	return usec * 1000u / 2u;
 }
 
-int hc_sd_listen_fd(void)
+void hc_sd_store_fd(const char *name, int fd)
 {
-	int n = sd_listen_fds(1), fd = -1, i;
+	char text[128];
 
-	for (i = SD_LISTEN_FDS_START; i < SD_LISTEN_FDS_START + n; i++) {
-		if (fd < 0 && sd_is_socket_unix(i, SOCK_SEQPACKET, 1, NULL, 0) > 0) {
-			fd = i;
-			/* the manager's is blocking, and the main loop accepts until EAGAIN */
-			if (fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK))
-				hc_log(HC_LOG_WARN, "descriptor %d: %s", i, strerror(errno));
+	snprintf(text, sizeof(text), "FDSTORE=1\nFDNAME=%s", name);
+	sd_pid_notify_with_fds(0, 0, text, &fd, 1);
+}
+
+void hc_sd_unstore_fd(const char *name)
+{
+	sd_notifyf(0, "FDSTOREREMOVE=1\nFDNAME=%s", name);
+}
+
+/* The manager's socket is blocking, and the main loop accepts until EAGAIN. */
+static bool take_socket(struct hc_sd_fds *fds, int fd)
+{
+	if (fds->listen >= 0 || sd_is_socket_unix(fd, SOCK_SEQPACKET, 1, NULL, 0) <= 0)
+		return false;
+	fds->listen = fd;
+	if (fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK))
+		hc_log(HC_LOG_WARN, "descriptor %d: %s", fd, strerror(errno));
+	return true;
+}
+
+static bool take_arena(struct hc_sd_fds *fds, int fd, const char *name)
+{
+	struct hc_stored_arena a;
+
+	if (!hc_fdstore_parse(name, &a))
+		return false;
+	a.fd = fd;
+	fds->arenas[fds->narenas++] = a;
+	return true;
+}
+
+int hc_sd_take_fds(struct hc_sd_fds *fds)
+{
+	char **names = NULL;
+	int n, i;
+
+	*fds = (struct hc_sd_fds){.listen = -1};
+	n = sd_listen_fds_with_names(1, &names);
+	if (n <= 0)
+		return n == -ENOMEM ? n : 0;
+	fds->arenas = calloc((size_t)n, sizeof(*fds->arenas));
+	for (i = 0; i < n; i++) {
+		int fd = SD_LISTEN_FDS_START + i;
+		const char *name = names && names[i] ? names[i] : "";
+
+		if (fds->arenas && (take_arena(fds, fd, name) || take_socket(fds, fd)))
 			continue;
-		}
 		hc_log(HC_LOG_WARN,
-		       "descriptor %d of the service manager is not used; wanted: one Unix socket "
-		       "with ListenSequentialPacket=",
-		       i);
-		close(i);
+		       "descriptor %d (%.64s) of the service manager is not used; wanted: one Unix "
+		       "socket with ListenSequentialPacket=, and arenas that hcommd stored",
+		       fd, name);
+		close(fd);
 	}
-	return fd;
+	for (i = 0; names && names[i]; i++)
+		free(names[i]);
+	free(names);
+	return fds->arenas ? 0 : -ENOMEM;
+}
+
+void hc_sd_fds_fini(struct hc_sd_fds *fds)
+{
+	while (fds->narenas)
+		close(fds->arenas[--fds->narenas].fd);
+	free(fds->arenas);
+	fds->arenas = NULL;
 }

@@ -125,6 +125,30 @@ static void take_seat(struct hc_core *c, struct hc_part *p, struct hc_session *s
 		hc_home_changed(c, p->id);
 }
 
+/* What happened while nobody of that session could be told. */
+static void tell_state(struct hc_core *c, const struct hc_part *p, const struct hc_session *s,
+		       uint32_t seat)
+{
+	struct hc_m_event e = {.kind = p->cause_kind,
+			       .id = p->id,
+			       .epoch = p->epoch,
+			       .state = p->state,
+			       .number = p->number,
+			       .rank = p->cause_rank,
+			       .pid = p->cause_pid,
+			       .node = hc_str(c->nodes[p->home_node])};
+	uint32_t i;
+
+	if (p->state == HC_W_domain_state_ACTIVE || p->work & WORK_NOTIFY)
+		return;
+	for (i = p->seats; i < p->seats + p->nseats; i++)
+		if (i != seat && c->seats[i].session == s->id)
+			return; /* told with another rank */
+	if (p->cause != HC_NONE)
+		e.text = hc_str(c->causes[p->cause]);
+	hc_emit_event(c, s->id, &e);
+}
+
 void hc_join_attach(struct hc_core *c, struct hc_session *s, uint32_t request,
 		    const struct hc_m_attach *m)
 {
@@ -132,6 +156,7 @@ void hc_join_attach(struct hc_core *c, struct hc_session *s, uint32_t request,
 				  : hc_part_by_name(c, c->processes[s->process].uid, m->name);
 	uint32_t seat, block;
 	char text[512];
+	bool back;
 	int r;
 
 	if (!p || p->uid != c->processes[s->process].uid) {
@@ -147,8 +172,11 @@ void hc_join_attach(struct hc_core *c, struct hc_session *s, uint32_t request,
 		refuse(c, s, request, r, text);
 		return;
 	}
+	back = c->seats[seat].process != HC_NONE && c->seats[seat].session != s->id;
 	take_seat(c, p, s, request, seat, block);
 	hc_part_answer_joined(c, p, seat);
+	if (back)
+		tell_state(c, p, s, seat);
 }
 
 /* ---- a join whose answer was lost ---- */

@@ -148,7 +148,8 @@ static int admit(struct hc_ctl *ctl, struct hc_in *in, const struct hc_m_hello *
 
 	sort_fds(in, m, &pidfd, &arena);
 	if (m->flags & 1 && arena < 0) {
-		snprintf(why, size, "hello says that it brings an op arena, and no descriptor came");
+		snprintf(why, size,
+			 "hello says that it brings an op arena, and no descriptor came");
 		return HC_E_INVALID;
 	}
 	r = hc_caller_identify(c->fd, pidfd, &ctl->rules, &caller, why, size);

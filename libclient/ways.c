@@ -256,7 +256,7 @@ static bool is_id(const char *name, uint64_t *id)
 HC_EXPORT int hcomm_attach(struct hcomm_session *session, const char *name, uint32_t rank,
 			   const struct hcomm_config *config, int timeout_ms, hcomm_domain *domain)
 {
-	struct hc_m_attach m = {.rank = rank};
+	struct hc_m_attach m = {.rank = rank, .block = HC_NONE};
 	struct hc_join j = {.desc = &hc_desc_attach,
 			    .msg = &m,
 			    .pass = -1,

@@ -291,6 +291,8 @@ void hc_join_root_info(struct hc_core *c, struct hc_session *s, uint32_t request
 	hc_rng_bytes(c, b.token.b, sizeof(b.token.b));
 	memcpy(b.node.b, c->self.node_id, sizeof(b.node.b));
 	b.home = hc_str(c->self.name);
+	b.start = c->self.start;
+	b.name = m->name;
 	b.id = hc_home_draw_id(c);
 	root_key(&j, &b);
 	code = hc_home_make(c, b.id, j.key_a, j.key_b, uid_of(c, s), m->nranks, m->name, false,
@@ -357,6 +359,11 @@ void hc_join_root(struct hc_core *c, struct hc_session *s, uint32_t request,
 		return;
 	}
 	j.id = b.id;
+	/* what an earlier daemon was told of it is forgotten: those who ask again form it anew */
+	if (j.home == HC_SELF_NODE && b.start != c->self.start && !hc_home_by_id(c, b.id)) {
+		j.id = 0;
+		j.name = b.name;
+	}
 	root_key(&j, &b);
 	join_one(c, &j);
 }

@@ -201,6 +201,11 @@ const struct hc_arena *hc_ctl_arena(struct hc_ctl *ctl, uint64_t session)
 	return hc_procs_arena(ctl->procs, session);
 }
 
+void hc_ctl_arena_used(struct hc_ctl *ctl, uint64_t session)
+{
+	hc_procs_arena_used(ctl->procs, session);
+}
+
 const struct hc_arena *hc_ctl_arena_of(struct hc_ctl *ctl, uint32_t pid, uint64_t started,
 				       uint64_t domain, uint32_t block)
 {

@@ -54,6 +54,8 @@ void hc_ctl_reply(struct hc_ctl *ctl, uint64_t session, const uint8_t *frame, ui
 void hc_ctl_notify(struct hc_ctl *ctl, uint64_t session, const uint8_t *frame, uint32_t len);
 void hc_ctl_close(struct hc_ctl *ctl, uint64_t session);
 const struct hc_arena *hc_ctl_arena(struct hc_ctl *ctl, uint64_t session);
+/* The session got its first rank. */
+void hc_ctl_arena_used(struct hc_ctl *ctl, uint64_t session);
 /* The one in which a process that has no session counts for that domain; NULL: none. */
 const struct hc_arena *hc_ctl_arena_of(struct hc_ctl *ctl, uint32_t pid, uint64_t started,
 				       uint64_t domain, uint32_t block);

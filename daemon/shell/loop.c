@@ -73,7 +73,8 @@ static int grant_fd(struct hc_loop *l, const struct hc_action *a)
 			fd = fcntl(arena->fd, F_DUPFD_CLOEXEC, 3);
 		r = fd < 0 ? -errno : 0;
 		break;
-	case HC_GRANT_SLAB:
+	case HC_GRANT_SLAB: /* with the first rank that a session gets */
+		hc_ctl_arena_used(l->ctl, a->session);
 		r = hc_pages_slab_fd(l->pages, a->u.reply.uid, a->u.reply.slab, &fd);
 		break;
 	}

@@ -127,7 +127,7 @@ static void store_arena(struct hc_held_arena *a)
 {
 	struct hc_stored_arena stored;
 
-	if (!a->proc->pid || !a->proc->all->store.worker)
+	if (a->named || !a->proc->pid || !a->proc->all->store.worker)
 		return;
 	a->named = a->session;
 	stored = stored_of(a);
@@ -179,7 +179,6 @@ int hc_procs_arena_make(struct hc_proc *p, uint64_t session, const struct hc_are
 		free(a);
 		return r;
 	}
-	store_arena(a);
 	*arena = &a->arena;
 	return 0;
 }
@@ -239,8 +238,6 @@ int hc_procs_arena_adopt(struct hc_proc *p, uint64_t session, int fd, uint64_t *
 	}
 	if (r)
 		free(a);
-	else
-		store_arena(a);
 	return r;
 }
 
@@ -272,6 +269,14 @@ const struct hc_arena *hc_procs_arena(struct hc_procs *all, uint64_t session)
 	struct hc_held_arena *a = *arena_place(all, session);
 
 	return a ? &a->arena : NULL;
+}
+
+void hc_procs_arena_used(struct hc_procs *all, uint64_t session)
+{
+	struct hc_held_arena *a = *arena_place(all, session);
+
+	if (a)
+		store_arena(a);
 }
 
 void hc_procs_arena_closed(struct hc_procs *all, uint64_t session)

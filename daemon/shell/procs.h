@@ -52,7 +52,7 @@ struct hc_procs;
 /* `died`: in the main loop, while its connections are still in the list. */
 struct hc_procs *hc_procs_new(struct event_base *base, void (*died)(void *arg, struct hc_proc *p),
 			      void *arg);
-/* Arenas that are made from now on are kept there too. */
+/* Arenas that are used from now on are kept there too. */
 void hc_procs_set_fdstore(struct hc_procs *all, const struct hc_fdstore *store);
 void hc_procs_free(struct hc_procs *all);
 
@@ -74,6 +74,8 @@ const struct hc_arena *hc_procs_arena(struct hc_procs *all, uint64_t session);
 /* The arena of that process whose block is one of the domain; NULL when there is none. */
 const struct hc_arena *hc_procs_arena_of(struct hc_procs *all, uint32_t pid, uint64_t started,
 					 uint64_t domain, uint32_t block);
+/* The session has its first rank: its arena is worth keeping over a restart. */
+void hc_procs_arena_used(struct hc_procs *all, uint64_t session);
 void hc_procs_arena_closed(struct hc_procs *all, uint64_t session);
 
 /* Forgets processes that are dead long enough. */

@@ -6,7 +6,11 @@
 #include <fcntl.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stddef.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 #include <systemd/sd-daemon.h>
@@ -14,15 +18,56 @@
 #include "sd.h"
 
 #define WATCHDOG_LEAST_US 100000u
+#define TELL_MS           100
+
+/* ---- what the manager is told ---- */
+
+/*
+ * The main loop must not wait for a manager that does not read; sd_notify would. So its words go
+ * out without waiting for longer than a moment, and are lost if there is no room.
+ */
+static void tell(const char *text)
+{
+	const char *path = getenv("NOTIFY_SOCKET");
+	struct sockaddr_un a = {.sun_family = AF_UNIX};
+	size_t n = path ? strlen(path) : 0;
+	struct pollfd p = {.events = POLLOUT};
+
+	if (!n || n >= sizeof(a.sun_path) || (path[0] != '/' && path[0] != '@'))
+		return;
+	memcpy(a.sun_path, path, n);
+	if (path[0] == '@')
+		a.sun_path[0] = '\0';
+	p.fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (p.fd < 0)
+		return;
+	if (connect(p.fd, (struct sockaddr *)&a,
+		    (socklen_t)(offsetof(struct sockaddr_un, sun_path) + n)) ||
+	    poll(&p, 1, TELL_MS) < 0 || send(p.fd, text, strlen(text), MSG_NOSIGNAL) < 0)
+		hc_log(HC_LOG_DEBUG, "the service manager was not told: %s", strerror(errno));
+	close(p.fd);
+}
+
+static void tellf(const char *format, ...) __attribute__((format(printf, 1, 2)));
+static void tellf(const char *format, ...)
+{
+	char text[600];
+	va_list ap;
+
+	va_start(ap, format);
+	vsnprintf(text, sizeof(text), format, ap);
+	va_end(ap);
+	tell(text);
+}
 
 void hc_sd_ready(const char *status)
 {
-	sd_notifyf(0, "READY=1\nSTATUS=%s", status);
+	tellf("READY=1\nSTATUS=%s", status);
 }
 
 void hc_sd_status(const char *status)
 {
-	sd_notifyf(0, "STATUS=%s", status);
+	tellf("STATUS=%s", status);
 }
 
 void hc_sd_reloading(void)
@@ -30,19 +75,18 @@ void hc_sd_reloading(void)
 	struct timespec t;
 
 	clock_gettime(CLOCK_MONOTONIC, &t);
-	sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%" PRIu64,
-		   (uint64_t)t.tv_sec * 1000000u + (uint64_t)t.tv_nsec / 1000u);
+	tellf("RELOADING=1\nMONOTONIC_USEC=%" PRIu64,
+	      (uint64_t)t.tv_sec * 1000000u + (uint64_t)t.tv_nsec / 1000u);
 }
 
 void hc_sd_stopping(void)
 {
-	sd_notify(0,
-		  "STOPPING=1\nSTATUS=stopping; domains stay and are taken back at the next start");
+	tell("STOPPING=1\nSTATUS=stopping; domains stay and are taken back at the next start");
 }
 
 void hc_sd_watchdog(void)
 {
-	sd_notify(0, "WATCHDOG=1");
+	tell("WATCHDOG=1");
 }
 
 uint64_t hc_sd_watchdog_ns(void)

@@ -64,7 +64,7 @@ static void place(struct hc_home *h, struct hc_place *pl, const struct hc_m_memb
 		.limit_ms = HC_NONE,
 		.node = HC_SELF_NODE,
 		.state = r->state == HC_W_member_state_JOINED ? HC_W_member_state_READY : r->state,
-		.told = 2};
+		.told = r->state == HC_W_member_state_DEAD ? 2 : 0};
 	h->arrived++;
 	h->attached += r->pid != 0;
 	h->gone += r->state == HC_W_member_state_DEAD || r->state == HC_W_member_state_LEFT;

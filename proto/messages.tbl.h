@@ -77,6 +77,7 @@ MSG(92, root_block, "what a root info holds; 8 bytes of checksum follow it")
 	F(root_block, id16, token, 1, "secret of this domain")
 	F(root_block, u32, nranks, 1, "number of ranks, 0 = not said")
 	F(root_block, name, home, 1, "name of the home, for messages")
+	F(root_block, name, name, 1, "name of the domain, or empty")
 END(root_block)
 
 /* ---- client socket ---- */

@@ -289,6 +289,7 @@ void hc_join_root_info(struct hc_core *c, struct hc_session *s, uint32_t request
 	hc_rng_bytes(c, b.token.b, sizeof(b.token.b));
 	memcpy(b.node.b, c->self.node_id, sizeof(b.node.b));
 	b.home = hc_str(c->self.name);
+	b.name = m->name;
 	b.id = hc_home_draw_id(c);
 	root_key(&j, &b);
 	code = hc_home_make(c, b.id, j.key_a, j.key_b, uid_of(c, s), m->nranks, m->name, false,
@@ -324,6 +325,25 @@ static int read_block(struct hc_str info, struct hc_m_root_block *b)
 	return 0;
 }
 
+/* The domain was formed with this very rank of this process: it gets the same answer again. */
+static bool again_after(struct hc_core *c, const struct join *j)
+{
+	struct hc_part *p = hc_part_by_id(c, j->id);
+	uint32_t seat;
+
+	if (!p || p->key_a != j->key_a || p->key_b != j->key_b ||
+	    p->state < HC_W_domain_state_ACTIVE || p->state > HC_W_domain_state_DRAINING)
+		return false;
+	seat = hc_part_find_seat(c, p, j->rank);
+	if (seat == HC_NONE || c->seats[seat].process != j->s->process ||
+	    c->seats[seat].session != j->s->id || c->seats[seat].block == HC_NONE)
+		return false;
+	c->seats[seat].request = j->request;
+	c->seats[seat].flags |= SEAT_WAITS;
+	hc_part_answer_joined(c, p, seat);
+	return true;
+}
+
 void hc_join_root(struct hc_core *c, struct hc_session *s, uint32_t request,
 		  const struct hc_m_join_root *m)
 {
@@ -355,8 +375,10 @@ void hc_join_root(struct hc_core *c, struct hc_session *s, uint32_t request,
 		return;
 	}
 	j.id = b.id;
+	j.name = b.name;
 	root_key(&j, &b);
-	join_one(c, &j);
+	if (!again_after(c, &j))
+		join_one(c, &j);
 }
 
 /* ---- way 2: rank table ---- */

@@ -554,7 +554,7 @@ void world_settle(struct world *w)
 	bool more = true;
 
 	while (more) {
-		world_want(w, ++rounds < 2000000 && "the world comes to rest");
+		world_want(w, ++rounds < 200000 && "the world comes to rest");
 		more = false;
 		for (n = 0; n < w->nodes; n++)
 			more = more || give_due(w, n) || give_stored(w, n);

@@ -79,20 +79,33 @@ struct hc_part *hc_part_by_name(struct hc_core *c, uint32_t uid, struct hc_str n
 	return NULL;
 }
 
-struct hc_part *hc_part_by_key(struct hc_core *c, uint64_t key_a, uint64_t key_b)
+bool hc_part_has(const struct hc_core *c, const struct hc_part *p, uint32_t rank, uint32_t pid)
 {
-	struct hc_part *p = NULL;
+	uint32_t seat = hc_part_find_seat(c, p, rank), process;
+
+	if (seat == HC_NONE)
+		return false;
+	process = c->seats[seat].process;
+	return pid == (process == HC_NONE ? 0 : c->processes[process].pid);
+}
+
+struct hc_part *hc_part_by_key(struct hc_core *c, uint64_t key_a, uint64_t key_b, uint32_t rank,
+			       uint32_t pid)
+{
+	struct hc_part *p, *forming = NULL;
 	uint32_t n;
 
 	for (n = hc_index_find(&c->part_by_key, key_of(key_a, key_b)); n != HC_NONE;
 	     n = hc_index_next(&c->part_by_key, n)) {
-		if (c->parts[n].key_a != key_a || c->parts[n].key_b != key_b)
-			continue;
 		p = &c->parts[n];
+		if (p->key_a != key_a || p->key_b != key_b)
+			continue;
+		if (hc_part_has(c, p, rank, pid))
+			return p;
 		if (p->state == HC_W_domain_state_FORMING)
-			break;
+			forming = p;
 	}
-	return p;
+	return forming;
 }
 
 struct hc_part *hc_part_by_id(struct hc_core *c, uint64_t id)
@@ -315,14 +328,11 @@ static void too_late(struct hc_core *c, uint32_t node, const struct hc_m_verdict
 	hc_emit_send(c, node, &hc_desc_depart, &d);
 }
 
-/* The part that the home speaks of: the domain's own, or the one that does not know its id yet. */
+/* The part that the home speaks of: that of the rank, or at least of the domain. */
 static struct hc_part *part_of(struct hc_core *c, const struct hc_m_verdict *m, uint32_t node)
 {
-	struct hc_part *p = hc_part_of_home(c, node, m->id);
+	struct hc_part *p = hc_part_by_key(c, m->key_a, m->key_b, m->rank, m->pid);
 
-	if (p && p->state < HC_W_domain_state_ACTIVE)
-		return p;
-	p = hc_part_by_key(c, m->key_a, m->key_b);
 	return p && p->home_node == node ? p : NULL;
 }
 
@@ -330,9 +340,8 @@ static void refuse_rank(struct hc_core *c, struct hc_part *p, const struct hc_m_
 			int code, const char *text)
 {
 	uint32_t seat = hc_part_find_seat(c, p, m->rank);
-	const struct hc_seat *s = seat == HC_NONE ? NULL : &c->seats[seat];
 
-	if (!s || (s->process != HC_NONE && c->processes[s->process].pid != m->pid))
+	if (!hc_part_has(c, p, m->rank, m->pid))
 		return;
 	fail_join(c, p, seat, code, text);
 	hc_part_drop_seat(c, p, seat);
@@ -353,7 +362,7 @@ void hc_part_on_verdict(struct hc_core *c, uint32_t node, const struct hc_m_verd
 	if (p && (!p->id || p->id == m->id)) {
 		hc_part_set_id(c, p, m->id);
 		set_name(c, p, m->text);
-		if (hc_part_find_seat(c, p, m->rank) != HC_NONE)
+		if (hc_part_has(c, p, m->rank, m->pid))
 			return;
 	} else if (p) {
 		/* the home took it for the first rank of the next domain of that key */

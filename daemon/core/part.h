@@ -21,8 +21,11 @@ struct hc_part *hc_part_of_home(struct hc_core *c, uint32_t node, uint64_t id);
 struct hc_part *hc_part_by_name(struct hc_core *c, uint32_t uid, struct hc_str name);
 /* What the indexes of names are keyed by. */
 uint64_t hc_name_key(uint32_t uid, struct hc_str name);
-/* The forming one, or else one that has begun to activate. */
-struct hc_part *hc_part_by_key(struct hc_core *c, uint64_t key_a, uint64_t key_b);
+/* That rank is here, of that process (0: nobody has attached to it yet). */
+bool hc_part_has(const struct hc_core *c, const struct hc_part *p, uint32_t rank, uint32_t pid);
+/* The one that has this rank; or else one that is forming still. */
+struct hc_part *hc_part_by_key(struct hc_core *c, uint64_t key_a, uint64_t key_b, uint32_t rank,
+			       uint32_t pid);
 /* A new seat; HC_NONE when the limit of ranks is reached. */
 uint32_t hc_part_add_seat(struct hc_core *c, struct hc_part *p, uint32_t rank, uint32_t device);
 void hc_part_drop_seat(struct hc_core *c, struct hc_part *p, uint32_t seat);

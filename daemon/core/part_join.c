@@ -196,22 +196,27 @@ static int sit(struct hc_core *c, struct hc_part *p, const struct join *j)
 	return 0;
 }
 
-/* The seat of that rank, when it is this process's already. */
-static uint32_t own_seat(const struct hc_core *c, const struct hc_part *p, const struct join *j)
+/* What has begun to activate is complete: who is not one of it already begins the next. */
+static struct hc_part *part_known(struct hc_core *c, const struct join *j)
 {
+	return hc_part_by_key(c, j->key_a, j->key_b, j->rank, c->processes[j->s->process].pid);
+}
+
+static uint32_t any_device(struct hc_core *c, const struct join *j)
+{
+	const struct hc_part *p = part_known(c, j);
 	uint32_t seat = p ? hc_part_find_seat(c, p, j->rank) : HC_NONE;
 
-	return seat != HC_NONE && c->seats[seat].process == j->s->process ? seat : HC_NONE;
+	if (seat != HC_NONE && c->seats[seat].process == j->s->process)
+		return c->seats[seat].device;
+	return hc_device_any(c, j->s->process);
 }
 
 static struct hc_part *part_for(struct hc_core *c, const struct join *j)
 {
-	struct hc_part *p = hc_part_by_key(c, j->key_a, j->key_b);
+	struct hc_part *p = part_known(c, j);
 	char text[128];
 
-	/* what has begun to activate is complete: who is not one of it begins the next */
-	if (p && p->state != HC_W_domain_state_FORMING && own_seat(c, p, j) == HC_NONE)
-		p = NULL;
 	if (!p) {
 		p = hc_part_open(c, j->key_a, j->key_b, uid_of(c, j->s), j->nranks, j->name);
 		if (p) {
@@ -235,15 +240,11 @@ static struct hc_part *part_for(struct hc_core *c, const struct join *j)
 static void join_one(struct hc_core *c, struct join *j)
 {
 	struct hc_part *p;
-	uint32_t seat;
 	char text[512];
 	int r;
 
-	if (j->device == HC_NONE) {
-		seat = own_seat(c, hc_part_by_key(c, j->key_a, j->key_b), j);
-		j->device =
-			seat != HC_NONE ? c->seats[seat].device : hc_device_any(c, j->s->process);
-	}
+	if (j->device == HC_NONE)
+		j->device = any_device(c, j);
 	r = check(c, j, text, sizeof(text));
 	if (r) {
 		refuse(c, j, r, text);

@@ -320,6 +320,28 @@ START_TEST(claimant_who_comes_while_it_activates)
 }
 END_TEST
 
+/* The refusal of a second join is not taken for the first one's, which is being stored. */
+START_TEST(refused_beside_one_that_activates)
+{
+	struct world_client *late;
+
+	start();
+	w.hold_store[0] = true;
+	world_join_root(&w, b1, a0, 2, 1);
+	late = member(0, 101);
+	world_join_root(&w, late, a0, 3, 0); /* opens a part of its own, and is too late */
+	ck_assert_int_eq(late->code, HC_E_GONE);
+	late = member(0, 102);
+	world_join_root(&w, late, a0, 3, 2);
+	ck_assert_int_eq(late->code, HC_E_GONE);
+	world_store_hold(&w, 0, false);
+	ck_assert_int_eq(a0->code, 0);
+	ck_assert(a0->id && a0->id == b1->id);
+	all_die();
+	end();
+}
+END_TEST
+
 START_TEST(time_out_over_nodes)
 {
 	world_start(&w, 2);
@@ -635,6 +657,7 @@ static void add(TCase *c)
 	tcase_add_test(c, contradiction_of_a_claimant);
 	tcase_add_test(c, far_claimant_is_refused_alone);
 	tcase_add_test(c, claimant_who_comes_while_it_activates);
+	tcase_add_test(c, refused_beside_one_that_activates);
 	tcase_add_test(c, time_out_over_nodes);
 	tcase_add_test(c, home_is_not_known);
 	tcase_add_test(c, death_on_b_is_told_on_a);

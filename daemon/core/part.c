@@ -357,6 +357,9 @@ void hc_part_on_verdict(struct hc_core *c, uint32_t node, const struct hc_m_verd
 	if (m->code) {
 		if (p)
 			refuse_rank(c, p, m, m->code, text);
+		/* it may have arrived a second time meanwhile, on the word of this seat */
+		if (p && m->pid)
+			too_late(c, node, m);
 		return;
 	}
 	if (p && (!p->id || p->id == m->id)) {

@@ -361,29 +361,6 @@ START_TEST(time_out_over_nodes)
 }
 END_TEST
 
-START_TEST(home_is_not_known)
-{
-	struct world_client *c;
-	struct hc_limits lim;
-	struct hc_settings set;
-	char *at;
-
-	world_defaults(&lim, &set);
-	start();
-	/* a root info of a node without a connection: the name is in the block */
-	c = member(1, 300);
-	memcpy(c->info, a0->info, a0->info_len);
-	c->info_len = a0->info_len;
-	at = c->info + c->info_len - 9;
-	ck_assert_int_eq(*at, 'a');
-	*at = 'z';
-	world_join_root(&w, c, c, 2, 1);
-	ck_assert_int_eq(c->code, HC_E_INVALID); /* the checksum guards the name too */
-	all_die();
-	end();
-}
-END_TEST
-
 /* ---- life over nodes ---- */
 
 START_TEST(death_on_b_is_told_on_a)
@@ -659,7 +636,6 @@ static void add(TCase *c)
 	tcase_add_test(c, claimant_who_comes_while_it_activates);
 	tcase_add_test(c, refused_beside_one_that_activates);
 	tcase_add_test(c, time_out_over_nodes);
-	tcase_add_test(c, home_is_not_known);
 	tcase_add_test(c, death_on_b_is_told_on_a);
 	tcase_add_test(c, death_on_a_is_told_on_b);
 	tcase_add_test(c, the_cut_is_the_maximum_of_the_nodes);

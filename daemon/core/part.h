@@ -4,6 +4,7 @@
  *
  * part.c       life, state record, telling its ranks; the slices of that work
  * part_join.c  the ways in, up to the arrival at the home
+ * part_stage.c domains made for others; attaching
  * part_drain.c the cut: stop admission, sample, report; ranks that leave
  */
 #ifndef HC_PART_H

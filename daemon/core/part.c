@@ -343,6 +343,9 @@ static void refuse_rank(struct hc_core *c, struct hc_part *p, const struct hc_m_
 
 	if (!hc_part_has(c, p, m->rank, m->pid))
 		return;
+	/* an earlier arrival of the same process may stand at the part's own home */
+	if (p->id)
+		hc_part_depart(c, p, seat, HC_W_depart_WITHDRAWN, "");
 	fail_join(c, p, seat, code, text);
 	hc_part_drop_seat(c, p, seat);
 	hc_part_close_if_empty(c, p);

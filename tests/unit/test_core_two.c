@@ -342,6 +342,30 @@ START_TEST(refused_beside_one_that_activates)
 }
 END_TEST
 
+/* It arrived, lost its connection before it knew the domain, and arrives again: no ghost stays. */
+START_TEST(arrived_twice_before_the_first_verdict)
+{
+	world_start(&w, 2);
+	world_table(&t, 2, 2);
+	a0 = member(0, 100);
+	b1 = member(1, 200);
+	world_join_table(&w, a0, &t, 0);
+	w.hold[1][0] = w.hold[0][1] = true;
+	world_join_table(&w, b1, &t, 1);
+	world_lose(&w, b1);
+	b1 = member(1, 200);
+	world_join_table(&w, b1, &t, 1);
+	world_hold(&w, 1, 0, false);
+	world_hold(&w, 0, 1, false);
+	world_advance(&w, 200);
+	ck_assert(!world_waits(a0) || world_waits(b1));
+	if (!a0->code && a0->id) /* then the other is told of, or is in it */
+		ck_assert(b1->id == a0->id || a0->event_kind == HC_W_event_code_RANK_DIED);
+	all_die();
+	end();
+}
+END_TEST
+
 START_TEST(time_out_over_nodes)
 {
 	world_start(&w, 2);
@@ -635,6 +659,7 @@ static void add(TCase *c)
 	tcase_add_test(c, far_claimant_is_refused_alone);
 	tcase_add_test(c, claimant_who_comes_while_it_activates);
 	tcase_add_test(c, refused_beside_one_that_activates);
+	tcase_add_test(c, arrived_twice_before_the_first_verdict);
 	tcase_add_test(c, time_out_over_nodes);
 	tcase_add_test(c, death_on_b_is_told_on_a);
 	tcase_add_test(c, death_on_a_is_told_on_b);

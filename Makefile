@@ -229,7 +229,7 @@ fuzz-flags := -std=c11 -D_GNU_SOURCE -DHC_VERSION='"$(VERSION)"' -O1 -g -MMD -MP
 $(O)/fuzzobj/%.o: %.c
 	@mkdir -p $(@D)
 	$(FUZZ_CC) $(fuzz-flags) -fsanitize=fuzzer-no-link,address,undefined $(inc-tests) -c -o $@ $<
-$(O)/libhcfuzz.a: $(patsubst %.c,$(O)/fuzzobj/%.o,$(src-proto) $(src-file) $(src-conf) $(src-core) daemon/shell/panic.c)
+$(O)/libhcfuzz.a: $(patsubst %.c,$(O)/fuzzobj/%.o,$(src-proto) $(src-file) $(src-conf) $(src-core) daemon/shell/panic.c $(wildcard tests/lib/world*.c))
 $(O)/fuzz/%: $(O)/fuzzobj/tests/fuzz/%.o $(O)/libhcfuzz.a
 	@mkdir -p $(@D)
 	$(FUZZ_CC) -fsanitize=fuzzer,address,undefined -o $@ $^ $(call pl,jansson inih)

@@ -46,13 +46,15 @@ struct hc_home *hc_home_by_key(struct hc_core *c, uint64_t key_a, uint64_t key_b
 	return NULL;
 }
 
+/* One that is over keeps its name to itself no longer, though its row may not be gone yet. */
 static struct hc_home *by_name(struct hc_core *c, uint32_t uid, struct hc_str name)
 {
 	uint32_t n;
 
 	for (n = hc_index_find(&c->home_by_name, hc_name_key(uid, name)); n != HC_NONE;
 	     n = hc_index_next(&c->home_by_name, n))
-		if (c->homes[n].uid == uid && hc_str_eq(hc_str(c->names[c->homes[n].name]), name))
+		if (c->homes[n].uid == uid && c->homes[n].state < HC_W_domain_state_DESTROYED &&
+		    hc_str_eq(hc_str(c->names[c->homes[n].name]), name))
 			return &c->homes[n];
 	return NULL;
 }

@@ -331,14 +331,11 @@ static void too_late(struct hc_core *c, uint32_t node, const struct hc_m_verdict
 	hc_emit_send(c, node, &hc_desc_depart, &d);
 }
 
-/* The part that the home speaks of: the domain's own, or the one that does not know its id yet. */
+/* The part that the home speaks of: that of the rank, or at least of the domain. */
 static struct hc_part *part_of(struct hc_core *c, const struct hc_m_verdict *m, uint32_t node)
 {
-	struct hc_part *p = hc_part_of_home(c, node, m->id);
+	struct hc_part *p = hc_part_by_key(c, m->key_a, m->key_b, m->rank, m->pid);
 
-	if (p && p->state < HC_W_domain_state_ACTIVE)
-		return p;
-	p = hc_part_by_key(c, m->key_a, m->key_b);
 	return p && p->home_node == node ? p : NULL;
 }
 
@@ -346,10 +343,12 @@ static void refuse_rank(struct hc_core *c, struct hc_part *p, const struct hc_m_
 			int code, const char *text)
 {
 	uint32_t seat = hc_part_find_seat(c, p, m->rank);
-	const struct hc_seat *s = seat == HC_NONE ? NULL : &c->seats[seat];
 
-	if (!s || (s->process != HC_NONE && c->processes[s->process].pid != m->pid))
+	if (!hc_part_has(c, p, m->rank, m->pid))
 		return;
+	/* an earlier arrival of the same process may stand at the part's own home */
+	if (p->id)
+		hc_part_depart(c, p, seat, HC_W_depart_WITHDRAWN, "", 0);
 	fail_join(c, p, seat, code, text);
 	hc_part_drop_seat(c, p, seat);
 	hc_part_close_if_empty(c, p);
@@ -364,12 +363,15 @@ void hc_part_on_verdict(struct hc_core *c, uint32_t node, const struct hc_m_verd
 	if (m->code) {
 		if (p)
 			refuse_rank(c, p, m, m->code, text);
+		/* it may have arrived a second time meanwhile, on the word of this seat */
+		if (p && m->pid)
+			too_late(c, node, m);
 		return;
 	}
 	if (p && (!p->id || p->id == m->id)) {
 		hc_part_set_id(c, p, m->id);
 		set_name(c, p, m->text);
-		if (hc_part_find_seat(c, p, m->rank) != HC_NONE)
+		if (hc_part_has(c, p, m->rank, m->pid))
 			return;
 	} else if (p) {
 		/* the home took it for the first rank of the next domain of that key */

@@ -4,6 +4,7 @@
  *
  * part.c       life, state record, telling its ranks; the slices of that work
  * part_join.c  the ways in, up to the arrival at the home
+ * part_stage.c domains made for others; attaching
  * part_drain.c the cut: stop admission, sample, report; ranks that leave
  */
 #ifndef HC_PART_H
@@ -30,8 +31,11 @@ static inline uint64_t hc_part_key(uint64_t key_a, uint64_t key_b)
 {
 	return key_a ^ (key_b * 31);
 }
-/* The forming one, or else one that has begun to activate (part_attach.c). */
-struct hc_part *hc_part_by_key(struct hc_core *c, uint64_t key_a, uint64_t key_b);
+/* That rank is here, of that process (0: nobody has attached to it yet). */
+bool hc_part_has(const struct hc_core *c, const struct hc_part *p, uint32_t rank, uint32_t pid);
+/* Of those that are not formed: the one that has this rank; or else one that is forming still. */
+struct hc_part *hc_part_by_key(struct hc_core *c, uint64_t key_a, uint64_t key_b, uint32_t rank,
+			       uint32_t pid);
 /* A new seat; HC_NONE when the limit of ranks is reached. */
 uint32_t hc_part_add_seat(struct hc_core *c, struct hc_part *p, uint32_t rank, uint32_t device);
 void hc_part_drop_seat(struct hc_core *c, struct hc_part *p, uint32_t seat);

@@ -28,21 +28,34 @@ static void refuse(struct hc_core *c, const struct hc_session *s, uint32_t reque
 	hc_emit_error(c, s->id, request, code, text);
 }
 
-struct hc_part *hc_part_by_key(struct hc_core *c, uint64_t key_a, uint64_t key_b)
+bool hc_part_has(const struct hc_core *c, const struct hc_part *p, uint32_t rank, uint32_t pid)
 {
-	struct hc_part *p = NULL;
+	uint32_t seat = hc_part_find_seat(c, p, rank), process;
+
+	if (seat == HC_NONE)
+		return false;
+	process = c->seats[seat].process;
+	return pid == (process == HC_NONE ? 0 : c->processes[process].pid);
+}
+
+struct hc_part *hc_part_by_key(struct hc_core *c, uint64_t key_a, uint64_t key_b, uint32_t rank,
+			       uint32_t pid)
+{
+	struct hc_part *p, *forming = NULL;
 	uint32_t n;
 
 	for (n = hc_index_find(&c->part_by_key, hc_part_key(key_a, key_b)); n != HC_NONE;
 	     n = hc_index_next(&c->part_by_key, n)) {
-		if (c->parts[n].key_a != key_a || c->parts[n].key_b != key_b ||
-		    c->parts[n].state >= HC_W_domain_state_ACTIVE)
-			continue;
 		p = &c->parts[n];
+		if (p->key_a != key_a || p->key_b != key_b ||
+		    p->state >= HC_W_domain_state_ACTIVE)
+			continue;
+		if (hc_part_has(c, p, rank, pid))
+			return p;
 		if (p->state == HC_W_domain_state_FORMING)
-			break;
+			forming = p;
 	}
-	return p;
+	return forming;
 }
 
 /* May this session take the seat? Returns 0, or the outcome with the reason. */

@@ -203,7 +203,10 @@ static void arm(struct hc_core *c, struct hc_part *p)
 
 	if ((p->draining && !p->drained) || p->asks.count)
 		at = c->now + RESCAN_NS;
-	hc_timers_set(&c->timers, hc_part_timer(c, hc_part_number(c, p)), leave < at ? leave : at);
+	/* one that has passed is answered as soon as its seat has been read */
+	if (leave > c->now && leave < at)
+		at = leave;
+	hc_timers_set(&c->timers, hc_part_timer(c, hc_part_number(c, p)), at);
 }
 
 /* ---- the home's words ---- */

@@ -196,22 +196,27 @@ static int sit(struct hc_core *c, struct hc_part *p, const struct join *j)
 	return 0;
 }
 
-/* The seat of that rank, when it is this process's already. */
-static uint32_t own_seat(const struct hc_core *c, const struct hc_part *p, const struct join *j)
+/* What has begun to activate is complete: who is not one of it already begins the next. */
+static struct hc_part *part_known(struct hc_core *c, const struct join *j)
 {
+	return hc_part_by_key(c, j->key_a, j->key_b, j->rank, c->processes[j->s->process].pid);
+}
+
+static uint32_t any_device(struct hc_core *c, const struct join *j)
+{
+	const struct hc_part *p = part_known(c, j);
 	uint32_t seat = p ? hc_part_find_seat(c, p, j->rank) : HC_NONE;
 
-	return seat != HC_NONE && c->seats[seat].process == j->s->process ? seat : HC_NONE;
+	if (seat != HC_NONE && c->seats[seat].process == j->s->process)
+		return c->seats[seat].device;
+	return hc_device_any(c, j->s->process);
 }
 
 static struct hc_part *part_for(struct hc_core *c, const struct join *j)
 {
-	struct hc_part *p = hc_part_by_key(c, j->key_a, j->key_b);
+	struct hc_part *p = part_known(c, j);
 	char text[128];
 
-	/* what has begun to activate is complete: who is not one of it begins the next */
-	if (p && p->state != HC_W_domain_state_FORMING && own_seat(c, p, j) == HC_NONE)
-		p = NULL;
 	if (!p) {
 		p = hc_part_open(c, j->key_a, j->key_b, uid_of(c, j->s), j->nranks, j->name);
 		if (p) {
@@ -235,17 +240,13 @@ static struct hc_part *part_for(struct hc_core *c, const struct join *j)
 static void join_one(struct hc_core *c, struct join *j)
 {
 	struct hc_part *p;
-	uint32_t seat;
 	char text[512];
 	int r;
 
 	if (hc_part_come_back(c, j->s, j->request, j->key_a, j->key_b, j->rank))
 		return;
-	if (j->device == HC_NONE) {
-		seat = own_seat(c, hc_part_by_key(c, j->key_a, j->key_b), j);
-		j->device =
-			seat != HC_NONE ? c->seats[seat].device : hc_device_any(c, j->s->process);
-	}
+	if (j->device == HC_NONE)
+		j->device = any_device(c, j);
 	r = check(c, j, text, sizeof(text));
 	if (r) {
 		refuse(c, j, r, text);
@@ -328,6 +329,25 @@ static int read_block(struct hc_str info, struct hc_m_root_block *b)
 	return 0;
 }
 
+/* The domain was formed with this very rank of this process: it gets the same answer again. */
+static bool again_after(struct hc_core *c, const struct join *j)
+{
+	struct hc_part *p = hc_part_by_id(c, j->id);
+	uint32_t seat;
+
+	if (!p || p->key_a != j->key_a || p->key_b != j->key_b ||
+	    p->state < HC_W_domain_state_ACTIVE || p->state > HC_W_domain_state_DRAINING)
+		return false;
+	seat = hc_part_find_seat(c, p, j->rank);
+	if (seat == HC_NONE || c->seats[seat].process != j->s->process ||
+	    c->seats[seat].session != j->s->id || c->seats[seat].block == HC_NONE)
+		return false;
+	c->seats[seat].request = j->request;
+	c->seats[seat].flags |= SEAT_WAITS;
+	hc_part_answer_joined(c, p, seat);
+	return true;
+}
+
 void hc_join_root(struct hc_core *c, struct hc_session *s, uint32_t request,
 		  const struct hc_m_join_root *m)
 {
@@ -359,13 +379,13 @@ void hc_join_root(struct hc_core *c, struct hc_session *s, uint32_t request,
 		return;
 	}
 	j.id = b.id;
+	j.name = b.name;
 	/* what an earlier daemon was told of it is forgotten: those who ask again form it anew */
-	if (j.home == HC_SELF_NODE && b.start != c->self.start && !hc_home_by_id(c, b.id)) {
+	if (j.home == HC_SELF_NODE && b.start != c->self.start && !hc_home_by_id(c, b.id))
 		j.id = 0;
-		j.name = b.name;
-	}
 	root_key(&j, &b);
-	join_one(c, &j);
+	if (!again_after(c, &j))
+		join_one(c, &j);
 }
 
 /* ---- way 2: rank table ---- */
@@ -617,121 +637,4 @@ void hc_join_sub(struct hc_core *c, struct hc_session *s, uint32_t request,
 	j.list_b = m->ranks.count;
 	key_from(&j, key, sizeof(key));
 	join_one(c, &j);
-}
-
-/* ---- way 3: made for others ---- */
-
-void hc_join_create(struct hc_core *c, struct hc_session *s, uint32_t request,
-		    const struct hc_m_create *m)
-{
-	struct join j = {.s = s, .request = request, .nranks = m->nranks, .rank = 0};
-	uint64_t id = hc_home_draw_id(c);
-	struct hc_part *p;
-	char text[256];
-	int r;
-
-	j.device = HC_NONE;
-	if (!m->nranks || m->nranks > c->lim.ranks_per_domain) {
-		HC_TEXT(text, "%u ranks: wanted 1 to %u", m->nranks, c->lim.ranks_per_domain);
-		refuse(c, &j, HC_E_INVALID, text);
-		return;
-	}
-	if (!c->ndevices) {
-		refuse(c, &j, HC_E_DEVICE_OFFLINE,
-		       "this node has no device: describe them in [device N] sections or a "
-		       "topology_file");
-		return;
-	}
-	j.key_a = hc_rng_u64(c);
-	j.key_b = hc_rng_u64(c);
-	r = hc_home_make(c, id, j.key_a, j.key_b, uid_of(c, s), m->nranks, m->name, true, text,
-			 sizeof(text));
-	if (r) {
-		refuse(c, &j, r, text);
-		return;
-	}
-	p = hc_part_open(c, j.key_a, j.key_b, uid_of(c, s), m->nranks, m->name);
-	if (!p) {
-		hc_home_unmake(c, id);
-		refuse(c, &j, HC_E_LIMIT, "domains_max is reached on this node");
-		return;
-	}
-	hc_part_set_id(c, p, id);
-	hc_emit_done(c, s->id, request, id, "");
-}
-
-static struct hc_part *owned(struct hc_core *c, struct join *j, uint64_t id)
-{
-	struct hc_part *p = hc_part_by_id(c, id);
-	char text[128];
-
-	if (!p) {
-		refuse(c, j, HC_E_NOT_FOUND, "no such domain on this node");
-		return NULL;
-	}
-	if (p->uid != uid_of(c, j->s) && j->s->role != HC_W_role_ADMIN) {
-		HC_TEXT(text, "the domain belongs to uid %u, this is uid %u", p->uid,
-			uid_of(c, j->s));
-		refuse(c, j, HC_E_PERMISSION, text);
-		return NULL;
-	}
-	return p;
-}
-
-void hc_join_add_device(struct hc_core *c, struct hc_session *s, uint32_t request,
-			const struct hc_m_add_device *m)
-{
-	struct join j = {.s = s, .request = request, .rank = m->rank, .device = m->device};
-	struct hc_part *p = owned(c, &j, m->id);
-	struct hc_m_arrive a = {.rank = m->rank, .device = m->device, .weight = 1};
-	const struct hc_home *h;
-	uint32_t seat;
-	char text[512];
-	int r;
-
-	if (!p)
-		return;
-	h = hc_home_by_id(c, p->id);
-	j.nranks = p->nranks;
-	r = HC_E_INVALID;
-	if (!h || !h->staged)
-		HC_TEXT(text, "only a created domain is given devices: the ranks of this one join");
-	else if (p->state != HC_W_domain_state_FORMING || !p->id)
-		HC_TEXT(text, "the domain is %s: devices are added before it is activated",
-			hc_word_domain_state(p->state));
-	else if (m->rank >= p->nranks)
-		HC_TEXT(text, "rank %u: the domain has ranks 0 to %u", m->rank, p->nranks - 1);
-	else if (hc_part_find_seat(c, p, m->rank) != HC_NONE && (r = HC_E_EXISTS))
-		HC_TEXT(text, "rank %u has its device already", m->rank);
-	else
-		r = hc_device_check(c, m->device, m->rank, HC_NONE, false, NULL, text,
-				    sizeof(text));
-	seat = r ? HC_NONE : hc_part_add_seat(c, p, m->rank, m->device);
-	if (!r && seat == HC_NONE) {
-		r = HC_E_LIMIT;
-		HC_TEXT(text, "ranks_max is reached on this node");
-	}
-	if (r) {
-		refuse(c, &j, r, text);
-		return;
-	}
-	hc_part_take_device(c, seat, false);
-	a.key_a = p->key_a;
-	a.key_b = p->key_b;
-	a.id = p->id;
-	a.uid = p->uid;
-	a.nranks = p->nranks;
-	a.incarnation = c->self.incarnation;
-	hc_emit_send(c, HC_SELF_NODE, &hc_desc_arrive, &a);
-	hc_emit_done(c, s->id, request, 0, "");
-}
-
-void hc_join_activate(struct hc_core *c, struct hc_session *s, uint32_t request,
-		      const struct hc_m_activate *m)
-{
-	struct join j = {.s = s, .request = request};
-	struct hc_part *p = owned(c, &j, m->id);
-
-	if (p)
-		hc_home_activate(c, p->id, s, request, m->timeout_ms);
 }

@@ -26,6 +26,10 @@ START_TEST(by_name_and_by_id)
 	form(s, d, 2, NULL);
 	works(hcomm_destroy_named(agent, id_of(d[0]), NULL, 5000));
 	ck_assert_int_eq(state_of(d[1]), HCOMM_DESTROYED);
+	c.name = "by-its-root-info";
+	form(s, d, 2, &c);
+	works(hcomm_destroy_named(agent, 0, c.name, 5000));
+	ck_assert_int_eq(state_of(d[1]), HCOMM_DESTROYED);
 	hcomm_close(agent);
 	close_all(s, 2);
 	hc_node_end(&n);

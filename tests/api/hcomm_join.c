@@ -58,6 +58,33 @@ START_TEST(the_same_process_again_takes_its_seat_over)
 }
 END_TEST
 
+START_TEST(joining_again_after_the_domain_formed_gives_the_same)
+{
+	struct hcomm_session *s[2] = {0};
+	struct hcomm_root_info info;
+	hcomm_domain d[2], again;
+	struct hcomm_op op;
+	struct hc_node n;
+	unsigned i;
+
+	hc_node_start(&n, 2, NULL);
+	for (i = 0; i < 2; i++)
+		s[i] = open_session();
+	works(hcomm_root_info(s[0], 2, NULL, &info));
+	for (i = 0; i < 2; i++)
+		ck_assert_int_eq(hcomm_join(s[i], &info, 2, i, i, NULL, HCOMM_START, &d[i]),
+				 HCOMM_E_IN_PROGRESS);
+	await_active(s, d, 2);
+	works(hcomm_join(s[1], &info, 2, 1, 1, NULL, 5000, &again));
+	ck_assert_uint_eq(id_of(again), id_of(d[1]));
+	works(hcomm_op_begin(again, HCOMM_OP_ALL_REDUCE, 8, 0, &op));
+	works(hcomm_op_end(&op));
+	refused(hcomm_join(s[1], &info, 2, 0, 1, NULL, 5000, &again), HCOMM_E_GONE, "expired");
+	close_all(s, 2);
+	hc_node_end(&n);
+}
+END_TEST
+
 START_TEST(a_timeout_names_who_is_missing_and_comes_in_time)
 {
 	struct hcomm_session *s;
@@ -369,7 +396,9 @@ START_TEST(the_nth_allocation_fails_and_the_next_try_works)
 END_TEST
 
 TESTS("hcomm_join", ranks_of_several_processes_form_a_domain,
-      the_same_process_again_takes_its_seat_over, a_timeout_names_who_is_missing_and_comes_in_time,
+      the_same_process_again_takes_its_seat_over,
+      joining_again_after_the_domain_formed_gives_the_same,
+      a_timeout_names_who_is_missing_and_comes_in_time,
       what_the_daemon_refuses_is_told_in_its_words, a_rank_that_is_held_names_its_holder,
       one_rank_alone_needs_no_daemon, refusals, odd_answers_are_refused,
       a_join_that_was_given_up_is_given_back, joins_and_other_calls_share_a_session,

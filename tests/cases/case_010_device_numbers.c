@@ -101,7 +101,7 @@ static void write_pair(char *path, size_t size, unsigned first)
 		 "{\"device_id\":\"%u\",\"device_ip\":\"192.0.2.%u\",\"rank_id\":\"0\"},"
 		 "{\"device_id\":\"%u\",\"device_ip\":\"192.0.2.%u\",\"rank_id\":\"1\"}]}]}",
 		 first, 60 + first, first + 1, 61 + first);
-	hc_write_file(path, text);
+	hc_replace_file(path, text); /* the first rank may be reading it */
 }
 
 START_TEST(two_jobs_on_one_node_have_their_own_devices_and_addresses)

@@ -155,7 +155,7 @@ START_TEST(opposite_orders_of_two_processes_come_through)
 	static struct hc_rank r[2];
 	struct hc_order leave = {.what = HC_DO_LEAVE, .timeout_ms = 10000};
 	struct hc_answer a;
-	unsigned order[2][DOMAINS], rounds = hc_long() ? ORDERS : 6;
+	unsigned order[2][DOMAINS], rounds = ORDERS;
 
 	for (int i = 0; i < 2; i++)
 		hc_rank_spawn(&r[i]);

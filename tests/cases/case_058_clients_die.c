@@ -97,7 +97,7 @@ static bool victim_is_seen(void *ctx)
 {
 	struct hcomm_view_domain d;
 
-	return hc_ask_domain(name_of(*(unsigned *)ctx), &d) && strcmp(d.state, "ACTIVE") != 0;
+	return !hc_ask_domain(name_of(*(unsigned *)ctx), &d) || strcmp(d.state, "ACTIVE") != 0;
 }
 
 static void check_others(unsigned victim)

@@ -375,8 +375,16 @@ struct find {
 	size_t size;
 	const char *code; /* of events */
 	uint32_t rank;    /* of members, else HCOMM_NO_RANK */
+	bool domain;      /* one that lives before one of that name that has ended */
 	bool found;
 };
+
+static bool is_over(const void *row)
+{
+	const struct hcomm_view_domain *d = row;
+
+	return !strcmp(d->state, "DESTROYED") || !strcmp(d->state, "FAILED");
+}
 
 static int take_row(const void *row, void *context)
 {
@@ -385,6 +393,8 @@ static int take_row(const void *row, void *context)
 	if (f->rank != HCOMM_NO_RANK && ((const struct hcomm_view_member *)row)->rank != f->rank)
 		return 0;
 	if (f->code && strcmp(((const struct hcomm_view_event *)row)->code, f->code) != 0)
+		return 0;
+	if (f->domain && f->found && is_over(row))
 		return 0;
 	memcpy(f->row, row, f->size);
 	f->found = true;
@@ -416,7 +426,7 @@ void hc_ask_status(struct hcomm_view_status *row)
 
 bool hc_ask_domain(const char *name, struct hcomm_view_domain *row)
 {
-	struct find f = {.row = row, .size = sizeof(*row), .rank = HCOMM_NO_RANK};
+	struct find f = {.row = row, .size = sizeof(*row), .rank = HCOMM_NO_RANK, .domain = true};
 
 	return ask(HCOMM_VIEW_DOMAIN, name, &f);
 }

@@ -129,12 +129,11 @@ void world_transcript(struct world *w, const char *file, int line, const char *w
 
 struct world_client *world_client_of(struct world *w, uint32_t node, uint64_t session)
 {
-	uint32_t i;
+	struct world_client *cl = NULL;
 
-	for (i = w->nclients; i-- > 0;)
-		if (w->clients[i]->session == session && w->clients[i]->node == node)
-			return w->clients[i];
-	return NULL;
+	if ((uint32_t)session < w->limits.sessions)
+		cl = w->by_slot[node][(uint32_t)session];
+	return cl && cl->session == session ? cl : NULL;
 }
 
 static const char *take_label(struct world *w, struct world_client *cl, uint32_t request)
@@ -555,7 +554,7 @@ void world_settle(struct world *w)
 	bool more = true;
 
 	while (more) {
-		world_want(w, ++rounds < 2000000 && "the world comes to rest");
+		world_want(w, ++rounds < 200000 && "the world comes to rest");
 		more = false;
 		for (n = 0; n < w->nodes; n++)
 			more = more || give_due(w, n) || give_stored(w, n);
@@ -699,6 +698,9 @@ static void start_node(struct world *w, uint32_t n, uint64_t seed)
 	if (w->memory[n] == MAP_FAILED)
 		abort();
 	w->core[n] = hc_core_init(w->memory[n], w->bytes, &w->limits, &self, &w->settings);
+	w->by_slot[n] = calloc(w->limits.sessions, sizeof(*w->by_slot[n]));
+	if (!w->by_slot[n])
+		abort();
 	for (i = 0; i < w->nodes; i++)
 		w->node_of[n][i] = hc_core_node(w->core[n], names[i]);
 	world_event(w, n, &ev);
@@ -740,8 +742,10 @@ void world_end(struct world *w)
 {
 	uint32_t i;
 
-	for (i = 0; i < w->nodes; i++)
+	for (i = 0; i < w->nodes; i++) {
 		munmap(w->memory[i], w->bytes);
+		free(w->by_slot[i]);
+	}
 	for (i = 0; i < w->nclients; i++) {
 		free(w->clients[i]->waits);
 		free(w->clients[i]);

@@ -108,6 +108,7 @@ struct world {
 	uint32_t node_of[WORLD_NODES][WORLD_NODES]; /* index of node j in core i */
 
 	struct world_client **clients;
+	struct world_client **by_slot[WORLD_NODES]; /* the open one of each session slot */
 	uint32_t nclients, clients_cap;
 	uint32_t generation;
 	struct world_seat *seats;

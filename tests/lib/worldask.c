@@ -17,16 +17,11 @@
 
 static uint32_t free_slot(const struct world *w, uint32_t node)
 {
-	uint32_t slot, i;
+	uint32_t slot;
 
-	for (slot = 0; slot < w->limits.sessions; slot++) {
-		for (i = 0; i < w->nclients; i++)
-			if (w->clients[i]->open && w->clients[i]->node == node &&
-			    (uint32_t)w->clients[i]->session == slot)
-				break;
-		if (i == w->nclients)
+	for (slot = 0; slot < w->limits.sessions; slot++)
+		if (!w->by_slot[node][slot] || !w->by_slot[node][slot]->open)
 			return slot;
-	}
 	return HC_NONE;
 }
 
@@ -102,6 +97,7 @@ struct world_client *world_client(struct world *w, uint32_t node, uint32_t pid, 
 	cl->open = true;
 	w->clients = world_grow(w->clients, w->nclients, &w->clients_cap, sizeof(*w->clients));
 	w->clients[w->nclients++] = cl;
+	w->by_slot[node][slot] = cl;
 	world_hello(w, cl, role, HC_PROTO_MIN, HC_PROTO_MAX);
 	return cl;
 }

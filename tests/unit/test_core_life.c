@@ -229,6 +229,28 @@ START_TEST(leave_is_forced_at_its_deadline)
 }
 END_TEST
 
+/* The deadline passes while the counters are being read: no busy wait, then the answer. */
+START_TEST(leave_at_its_deadline_waits_for_the_sample)
+{
+	uint64_t steps;
+
+	start(2);
+	world_ops(&w, id, 1, 42, 1);
+	w.opt.timeout_ms = 500;
+	world_leave(&w, cl[1], id, 1);
+	w.hold_scan = true;
+	world_advance(&w, 900);
+	steps = w.steps;
+	world_advance(&w, 50);
+	ck_assert_uint_eq(w.steps, steps);
+	w.hold_scan = false;
+	world_settle(&w);
+	ck_assert_int_eq(cl[1]->code, HC_E_FORCED);
+	all_die();
+	end();
+}
+END_TEST
+
 START_TEST(death_after_a_leave_is_a_damage)
 {
 	start(3);
@@ -705,6 +727,7 @@ static void add(TCase *c)
 	tcase_add_test(c, abort_tells_why);
 	tcase_add_test(c, the_last_one_out_ends_the_domain);
 	tcase_add_test(c, leave_is_forced_at_its_deadline);
+	tcase_add_test(c, leave_at_its_deadline_waits_for_the_sample);
 	tcase_add_test(c, death_after_a_leave_is_a_damage);
 	tcase_add_test(c, destroy_waits_for_the_cut);
 	tcase_add_test(c, forced_text_names_rank_and_operation);

@@ -253,23 +253,35 @@ bool hc_home_departed(struct hc_core *c)
 	return true;
 }
 
-void hc_home_on_depart(struct hc_core *c, uint32_t node, const struct hc_m_depart *m)
+/* The place of a rank that goes, when it is one that can. */
+static struct hc_place *place_of(struct hc_core *c, struct hc_home *h, uint32_t node,
+				 const struct hc_m_depart *m)
 {
-	struct hc_home *h = hc_home_by_id(c, m->id);
 	struct hc_place *pl;
 
 	if (!h || m->rank >= h->nranks || (m->epoch && m->epoch != h->epoch) ||
 	    h->step == HOME_OVER)
-		return;
+		return NULL;
 	pl = hc_home_place(c, h, m->rank);
-	if (pl->node != node || pl->pid != m->pid || pl->state == HC_W_member_state_EXPECTED)
-		return;
-	if (h->state < HC_W_domain_state_ACTIVE && h->step != HOME_COMMITTING) {
-		hc_home_withdraw(c, h, pl, m);
+	if (pl->node != node || pl->pid != m->pid || pl->state == HC_W_member_state_EXPECTED ||
+	    pl->state == HC_W_member_state_DEAD || pl->state == HC_W_member_state_LEFT)
+		return NULL;
+	return pl;
+}
+
+void hc_home_on_depart(struct hc_core *c, uint32_t node, const struct hc_m_depart *m)
+{
+	struct hc_home *h = hc_home_by_id(c, m->id);
+	struct hc_place *pl = place_of(c, h, node, m);
+	bool forms = pl && h->state < HC_W_domain_state_ACTIVE && h->step != HOME_COMMITTING;
+
+	if (!pl || forms) {
+		if (forms)
+			hc_home_withdraw(c, h, pl, m);
+		if (m->ticket) /* it is out in any case */
+			send_control_r(c, node, m->ticket, 0, "");
 		return;
 	}
-	if (pl->state == HC_W_member_state_DEAD || pl->state == HC_W_member_state_LEFT)
-		return;
 	h->gone++;
 	c->member_changes++;
 	if (m->why == HC_W_depart_LEFT) {

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
 #include "log.h"
@@ -26,6 +27,7 @@
 #define ENDED_KEPT      16384u
 #define ENDED_KEEP_NS   3600000000000u
 #define SECOND_NS       1000000000ull
+#define STOP_LIMIT_US   800000
 
 static const char no_devices[] =
 	"no device is known here; give [device N] sections in hcommd.conf, or a topology_file";
@@ -128,6 +130,9 @@ static void on_signal(void *arg, int number)
 		hc_reload(sh, 0, 0);
 		return;
 	}
+	if (sh->stopping)
+		return;
+	sh->stopping = true;
 	hc_log(HC_LOG_INFO, "%s: stopping; domains stay", strsignal(number));
 	hc_sd_stopping();
 	hc_loop_stop(sh->loop);
@@ -350,12 +355,25 @@ static void raise_descriptors(void)
 	}
 }
 
+/* Until the loop takes them, signals wait: a start is not ended half-way. */
+static void hold_signals(int how)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGHUP);
+	pthread_sigmask(how, &set, NULL);
+}
+
 int hc_shell_start(struct hc_shell *sh)
 {
 	struct hc_rows rows;
 	struct hc_db *db = NULL;
 	int r;
 
+	hold_signals(SIG_BLOCK);
 	raise_descriptors();
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN); /* a file limit is an error code, as a full disk is */
@@ -393,7 +411,10 @@ int hc_shell_start(struct hc_shell *sh)
 
 int hc_shell_run(struct hc_shell *sh)
 {
-	int r = hc_loop_run(sh->loop);
+	int r;
+
+	hold_signals(SIG_UNBLOCK);
+	r = hc_loop_run(sh->loop);
 
 	if (r) {
 		hc_sd_stopping();
@@ -404,10 +425,37 @@ int hc_shell_run(struct hc_shell *sh)
 
 /* ---- stop ---- */
 
+static int status_at_stop;
+
+static void on_late(int number)
+{
+	(void)number;
+	_exit(status_at_stop);
+}
+
+/*
+ * A disk that takes its time must not make the machine wait: what was acknowledged is in the log
+ * already, and the next start folds it in.
+ */
+static void limit_stop(const struct hc_shell *sh)
+{
+	struct itimerval t = {.it_value.tv_usec = STOP_LIMIT_US};
+	struct sigaction a = {.sa_handler = on_late};
+	sigset_t set;
+
+	status_at_stop = sh->exit_status;
+	sigaction(SIGALRM, &a, NULL);
+	sigemptyset(&set);
+	sigaddset(&set, SIGALRM);
+	pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+	setitimer(ITIMER_REAL, &t, NULL);
+}
+
 void hc_shell_stop(struct hc_shell *sh)
 {
 	bool idle;
 
+	limit_stop(sh);
 	if (sh->ctl)
 		hc_ctl_listen(sh->ctl, -1);
 	if (sh->sock.path[0])

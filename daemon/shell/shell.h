@@ -37,7 +37,7 @@ struct hc_shell {
 
 	uint64_t started_ns;
 	uint32_t generation; /* of the configuration, for the pages of its view */
-	bool reloading, storage_lost;
+	bool reloading, storage_lost, stopping;
 	char reload_failed[1600]; /* when and why; empty: the last reload was well */
 	int exit_status;
 };

@@ -72,8 +72,7 @@ void hc_dbcheck_read(struct hc_dbcheck *d, const struct hc_node *n)
 	if (sqlite3_prepare_v2(h, "PRAGMA integrity_check", -1, &s, NULL) != SQLITE_OK ||
 	    sqlite3_step(s) != SQLITE_ROW)
 		hc_fail("integrity_check: %s", sqlite3_errmsg(h));
-	snprintf(d->integrity, sizeof(d->integrity), "%s",
-		 (const char *)sqlite3_column_text(s, 0));
+	snprintf(d->integrity, sizeof(d->integrity), "%s", (const char *)sqlite3_column_text(s, 0));
 	sqlite3_finalize(s);
 	read_ids(d, h);
 	sqlite3_close(h);

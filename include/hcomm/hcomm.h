@@ -137,7 +137,9 @@ int hcomm_open(const struct hcomm_open_args *args, struct hcomm_session **sessio
 /* Close, and free all of it: descriptors, mappings, memory. NULL is fine. Ranks that were not
  * left stay members (detached) while the process lives. No other thread may be in a call. */
 void hcomm_close(struct hcomm_session *session);
-/* Descriptor to poll for reading; when readable call hcomm_dispatch. -1 while disconnected. */
+/* Descriptor to poll for reading; when readable call hcomm_dispatch. -1 while disconnected. When
+ * dispatch says PEER_CLOSED the descriptor is of no more use: call dispatch now and then (it
+ * connects again as soon as it can, not before) and ask for the descriptor anew. */
 int hcomm_fd(struct hcomm_session *session);
 /* Wait at most timeout_ms (0: do not wait) for messages and deliver the events that have come.
  * Returns the number of events delivered, or an error (PEER_CLOSED, FORKED). */

@@ -21,8 +21,9 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#define GLANCE_MS 100u /* for hello when dispatch is not to wait: much for a daemon that is well   \
-			*/
+#define GLANCE_MS                                                                                  \
+	100u /* for hello when dispatch is not to wait: much for a daemon that is well             \
+	      */
 
 struct hc_queued {
 	struct hc_queued *next;

@@ -193,7 +193,7 @@ define sotest
 $(O)/tests/$(1)/%: $(O)/obj/tests/$(1)/%.o $(O)/libhctest.a $(O)/libhcproto.a $(O)/libhcomm.so.1
 	@mkdir -p $$(@D)
 	$(call say,cc)
-	$(Q)$(CC) $(BASE) -pthread -o $$@ $$< $(O)/libhctest.a $(O)/libhcproto.a -L$(O) -lhcomm -Wl,-rpath,'$$$$ORIGIN/../..' $(LDFLAGS) $(libs-check) $(if $(filter sys,$(1)),$$(call pl,jansson))
+	$(Q)$(CC) $(BASE) -pthread -o $$@ $$< $(O)/libhctest.a $(O)/libhcproto.a -L$(O) -lhcomm -Wl,-rpath,'$$$$ORIGIN/../..' $(LDFLAGS) $(libs-check) $(if $(filter sys cases,$(1)),$$(call pl,jansson sqlite3))
 endef
 $(eval $(call sotest,api))
 $(eval $(call sotest,sys))

@@ -73,6 +73,9 @@ struct hc_domain {
 	uint32_t index;
 	uint32_t next_free;
 	enum hc_phase phase;
+	bool ending;    /* its end was asked for */
+	uint32_t asked; /* connection at which it asked to be taken back, low bits */
+	uint32_t asked_seats;
 	int error; /* FAILED: why */
 	uint32_t rank, nranks, epoch, tag;
 	struct hc_local *local; /* stays with the slot */
@@ -146,6 +149,9 @@ struct hc_arena {
 	struct hc_arena *next; /* of an earlier connection; tokens may still point into it */
 	struct hc_page_block *blocks;
 	uint32_t count;
+	int fd; /* for the next hello; -1: it is of no use any more */
+	dev_t device;
+	ino_t inode;
 };
 
 struct hc_queued; /* event.c */
@@ -164,7 +170,12 @@ struct hcomm_session {
 	bool plain;    /* the reader takes no descriptors */
 	uint32_t held; /* requests that wait for such a reader to end */
 	bool connecting;
+	bool taking;         /* connected, but domains are still being taken back */
+	uint32_t again;      /* requests of that which are not answered */
 	uint64_t generation; /* +1 at each connection */
+	uint64_t retry_at;   /* not connecting before that time */
+	uint64_t dice;
+	uint32_t pause_ms; /* doubled at each attempt in vain */
 	struct hc_sess sess;
 	struct hc_sleeper *sleepers;
 
@@ -177,7 +188,7 @@ struct hcomm_session {
 	bool fence;
 
 	struct hc_arena *arenas;
-	struct hc_arena *arena; /* of this connection, or NULL */
+	struct hc_arena *arena; /* of this and the next connection, or NULL */
 	struct hc_slab *slabs;
 	struct hc_seats *seats;
 	struct hc_domain *domains;
@@ -215,9 +226,9 @@ struct hc_greeting {           /* what hello gave */
 	int arena; /* descriptor, or -1 */
 	bool fence;
 };
-/* Connect and say hello until `deadline`. NO_DAEMON, TIMEOUT, VERSION, PERMISSION, MALFORMED, ...
- */
-int hc_conn_open(const char *path, const char *job, bool fence, uint64_t deadline,
+/* Connect and say hello until `deadline`; `arena` is that of an earlier connection, or -1.
+ * NO_DAEMON, TIMEOUT, VERSION, PERMISSION, MALFORMED, INVALID: the arena is refused, ... */
+int hc_conn_open(const char *path, const char *job, bool fence, int arena, uint64_t deadline,
 		 struct hc_greeting *g);
 /* A packet, at most until `deadline` (0: what is there now). Returns its length and *fd (or -1);
  * 0: the other end closed; -HC_E_TIMEOUT. */
@@ -227,7 +238,9 @@ int hc_conn_recv(int fd, uint8_t *buf, size_t cap, uint64_t deadline, int *got);
 int hc_conn_recv_plain(int fd, uint8_t *buf, size_t cap);
 /* 0, PEER_CLOSED, TIMEOUT, SYSTEM. `pass` is a descriptor to send along, or -1. */
 int hc_conn_send(int fd, const uint8_t *buf, size_t len, int pass, uint64_t deadline);
+/* Takes the descriptor when it succeeds. */
 int hc_arena_map(int fd, uint32_t blocks, struct hc_arena **arena);
+bool hc_arena_is(const struct hc_arena *a, int fd);
 void hc_arena_free(struct hc_arena *a, bool mapped);
 
 /* ---- wait.c: calls; the lock is held on entry and exit unless said otherwise ---- */
@@ -236,7 +249,11 @@ struct hc_request {
 	const void *msg;
 	int pass; /* descriptor to send along, or -1 */
 	uint64_t deadline;
+	uint32_t connect_ms; /* how long to wait for a daemon; 0: until the deadline */
 };
+#define HC_REPEATS 3u /* of a request whose connection was lost, unless its caller forbids it */
+/* May an attempt to connect be made now? */
+bool hc_wait_may_connect(const struct hcomm_session *s);
 /* One attempt to connect. */
 int hc_wait_connect(struct hcomm_session *s, uint64_t deadline);
 /* Connected, by connecting anew if need be. NO_DAEMON, ... */
@@ -246,8 +263,10 @@ int hc_call_start(struct hcomm_session *s, struct hc_call *c, const struct hc_re
 /* Until the call is done. 0, or its refusal with its text. */
 int hc_call_wait(struct hcomm_session *s, struct hc_call *c, uint64_t deadline);
 /* hc_wait_ready, hc_call_start, hc_call_wait; takes and gives back the lock. hc_call_fini is
- * the caller's. */
+ * the caller's. A lost connection repeats all of it: c->repeats says how often. */
 int hc_call_run(struct hcomm_session *s, struct hc_call *c, const struct hc_request *q);
+/* The same with the lock held. */
+int hc_call_repeat(struct hcomm_session *s, struct hc_call *c, const struct hc_request *q);
 /* The outcome of a call that is done, its text left behind. */
 int hc_call_outcome(struct hcomm_session *s, struct hc_call *c);
 /* Send a message that has no answer, if that is possible at once. */
@@ -271,8 +290,11 @@ void hc_events_free(struct hcomm_session *s);
 void hc_event_watch(struct hcomm_session *s);
 
 /* ---- join.c; more in join.h ---- */
-/* After a new connection: every domain asks to be taken back. */
-void hc_join_again(struct hcomm_session *s);
+/* After a new connection: every domain asks to be taken back, and nothing else is sent before all
+ * have their answer. */
+void hc_join_again(struct hcomm_session *s, uint64_t deadline);
+/* All blocks go over to another arena, which the daemon gave instead of ours. */
+void hc_join_move(struct hcomm_session *s, struct hc_arena *to);
 /* A late answer to a join that was given up: leave what it joined. */
 void hc_join_stray(struct hcomm_session *s, const struct hc_frame *f);
 

@@ -141,11 +141,11 @@ int hc_conn_recv_plain(int fd, uint8_t *buf, size_t cap)
 	return errno == EAGAIN || errno == EINTR ? -HC_E_AGAIN : 0;
 }
 
-static ssize_t transmit(int fd, const uint8_t *buf, size_t len, int pass)
+static ssize_t transmit(int fd, const uint8_t *buf, size_t len, const int *pass, size_t n)
 {
 	union {
 		struct cmsghdr align;
-		char room[CMSG_SPACE(sizeof(int))];
+		char room[CMSG_SPACE(2 * sizeof(int))];
 	} control;
 	union {
 		const uint8_t *from;
@@ -154,24 +154,25 @@ static ssize_t transmit(int fd, const uint8_t *buf, size_t len, int pass)
 	struct iovec iov = {bytes.to, len};
 	struct msghdr h = {.msg_iov = &iov, .msg_iovlen = 1};
 
-	if (pass < 0)
+	if (!n)
 		return send(fd, buf, len, MSG_NOSIGNAL | MSG_DONTWAIT);
 	memset(&control, 0, sizeof(control));
 	control.align.cmsg_level = SOL_SOCKET;
 	control.align.cmsg_type = SCM_RIGHTS;
-	control.align.cmsg_len = CMSG_LEN(sizeof(int));
-	memcpy(CMSG_DATA(&control.align), &pass, sizeof(int));
+	control.align.cmsg_len = CMSG_LEN(n * sizeof(int));
+	memcpy(CMSG_DATA(&control.align), pass, n * sizeof(int));
 	h.msg_control = control.room;
-	h.msg_controllen = sizeof(control.room);
+	h.msg_controllen = CMSG_SPACE(n * sizeof(int));
 	return sendmsg(fd, &h, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-int hc_conn_send(int fd, const uint8_t *buf, size_t len, int pass, uint64_t deadline)
+static int send_all(int fd, const uint8_t *buf, size_t len, const int *pass, size_t n,
+		    uint64_t deadline)
 {
 	uint64_t now;
 
 	for (;;) {
-		if (transmit(fd, buf, len, pass) >= 0)
+		if (transmit(fd, buf, len, pass, n) >= 0)
 			return 0;
 		if (errno == EPIPE || errno == ECONNRESET || errno == ENOTCONN)
 			return HC_E_PEER_CLOSED;
@@ -184,6 +185,11 @@ int hc_conn_send(int fd, const uint8_t *buf, size_t len, int pass, uint64_t dead
 				HC_E_TIMEOUT,
 				"hcommd does not read: its queue for this process is full");
 	}
+}
+
+int hc_conn_send(int fd, const uint8_t *buf, size_t len, int pass, uint64_t deadline)
+{
+	return send_all(fd, buf, len, &pass, pass >= 0, deadline);
 }
 
 /* ---- connecting ---- */
@@ -258,23 +264,29 @@ static int set_up(int fd)
 	return 0;
 }
 
-static int say_hello(int fd, const char *job, bool fence, uint64_t deadline)
+static int say_hello(int fd, const char *job, bool fence, int arena, uint64_t deadline)
 {
 	struct hc_m_hello m = {.proto_min = HC_PROTO_MIN,
 			       .proto_max = HC_PROTO_MAX,
 			       .fence = fence,
+			       .flags = arena >= 0,
 			       .build = hc_str(HC_VERSION),
 			       .job = hc_str(job)};
 	uint8_t buf[HELLO_BYTES];
 	size_t len;
-	int self, r;
+	int pass[2], self, r;
+	size_t n = 0;
 
 	r = hc_frame_write(buf, sizeof(buf), &hc_desc_hello, 1, 1, 0, &m, &len);
 	if (r)
 		return hc_refuse(r, "hello cannot be written");
 	/* without a pidfd (an old kernel, a sandbox) the daemon opens its own by our pid */
 	self = (int)syscall(SYS_pidfd_open, getpid(), 0);
-	r = hc_conn_send(fd, buf, len, self, deadline);
+	if (self >= 0)
+		pass[n++] = self;
+	if (arena >= 0)
+		pass[n++] = arena;
+	r = send_all(fd, buf, len, pass, n, deadline);
 	if (self >= 0)
 		close(self);
 	return r;
@@ -320,7 +332,7 @@ static int hear_hello(const char *path, uint64_t deadline, struct hc_greeting *g
 	return 0;
 }
 
-int hc_conn_open(const char *path, const char *job, bool fence, uint64_t deadline,
+int hc_conn_open(const char *path, const char *job, bool fence, int arena, uint64_t deadline,
 		 struct hc_greeting *g)
 {
 	int r;
@@ -331,7 +343,7 @@ int hc_conn_open(const char *path, const char *job, bool fence, uint64_t deadlin
 		return r;
 	r = set_up(g->fd);
 	if (!r)
-		r = say_hello(g->fd, job, fence, deadline);
+		r = say_hello(g->fd, job, fence, arena, deadline);
 	if (r == HC_E_PEER_CLOSED)
 		hc_refuse(r, "hcommd at %s closed the connection", path);
 	if (!r)
@@ -371,13 +383,25 @@ int hc_arena_map(int fd, uint32_t blocks, struct hc_arena **arena)
 	madvise(map, bytes, MADV_DONTFORK);
 	a->blocks = map;
 	a->count = blocks;
+	a->fd = fd;
+	a->device = st.st_dev;
+	a->inode = st.st_ino;
 	*arena = a;
 	return 0;
+}
+
+bool hc_arena_is(const struct hc_arena *a, int fd)
+{
+	struct stat st;
+
+	return a && !fstat(fd, &st) && st.st_dev == a->device && st.st_ino == a->inode;
 }
 
 void hc_arena_free(struct hc_arena *a, bool mapped)
 {
 	if (mapped)
 		munmap(a->blocks, (size_t)a->count * HC_BLOCK_BYTES);
+	if (mapped && a->fd >= 0)
+		close(a->fd);
 	free(a);
 }

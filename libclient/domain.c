@@ -20,18 +20,34 @@
 
 /* ---- asking ---- */
 
+/* Does a repeated request hear from this that it was carried out the first time? */
+static bool was_done(const struct hc_desc *desc, int outcome)
+{
+	if (desc == &hc_desc_destroy)
+		return outcome == HC_E_GONE || outcome == HC_E_NOT_FOUND;
+	if (desc == &hc_desc_leave || desc == &hc_desc_abort)
+		return outcome == HC_E_GONE || outcome == HC_E_NOT_FOUND ||
+		       outcome == HC_E_PERMISSION;
+	return desc == &hc_desc_add_device && outcome == HC_E_EXISTS;
+}
+
 /* A request that is answered by `done`. */
 static int ask(struct hcomm_session *s, const struct hc_desc *desc, const void *msg,
 	       uint64_t deadline, uint64_t *value)
 {
-	struct hc_request q = {desc, msg, -1, deadline};
-	struct hc_m_done done;
+	struct hc_request q = {desc, msg, -1, deadline, 0};
+	struct hc_m_done done = {0};
 	struct hc_call c;
 	int r;
 
+	/* a drain may last for an hour, but a daemon that is away is not waited for so long */
+	if (deadline > hc_deadline(HC_DRAIN_MS / 2))
+		q.connect_ms = HC_REQUEST_MS;
 	hc_call_init(&c, HC_MSG_done);
 	r = hc_call_run(s, &c, &q);
-	if (!r && hc_call_answer(&s->sess, &c, &hc_desc_done, &done))
+	if (c.repeats && was_done(desc, r))
+		r = 0;
+	else if (!r && hc_call_answer(&s->sess, &c, &hc_desc_done, &done))
 		r = hc_refuse(HC_E_MALFORMED, "hcommd gave an answer that is no `done`");
 	if (!r && value)
 		*value = done.value;
@@ -131,6 +147,7 @@ HC_EXPORT int hcomm_leave(hcomm_domain domain, int timeout_ms)
 	ranks = (struct ranks){d->ops.seats, d->ops.one, d->ops.nseats};
 	if (ranks.count == 1)
 		ranks.seats = &ranks.one;
+	d->ending = true;
 	hc_domain_unlock(d);
 	if (!r && phase == HC_PHASE_LIVE)
 		r = leave_all(s, &m, &ranks, timeout_ms);
@@ -170,6 +187,7 @@ HC_EXPORT int hcomm_destroy(hcomm_domain domain, int timeout_ms)
 	phase = d->phase;
 	if (!s)
 		return -leave_alone(d, domain, timeout_ms);
+	d->ending = true;
 	hc_domain_unlock(d);
 	if (phase == HC_PHASE_LIVE)
 		r = destroy(s, id, NULL, timeout_ms);

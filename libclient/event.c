@@ -176,6 +176,12 @@ static int deliver_all(struct hcomm_session *s)
 	return n;
 }
 
+static int away(const struct hcomm_session *s)
+{
+	return hc_refuse(HC_E_NO_DAEMON, "not connected to hcommd at %s; a later call tries again",
+			 s->socket);
+}
+
 /* Read what is there, or wait for it. 0, TIMEOUT or why there is no connection. */
 static int look(struct hcomm_session *s, uint64_t deadline)
 {
@@ -184,7 +190,8 @@ static int look(struct hcomm_session *s, uint64_t deadline)
 	if (s->fd < 0 && deadline)
 		return hc_wait_ready(s, deadline);
 	if (s->fd < 0)
-		return s->connecting ? HC_E_NO_DAEMON : hc_wait_connect(s, hc_deadline(GLANCE_MS));
+		return hc_wait_may_connect(s) ? hc_wait_connect(s, hc_deadline(GLANCE_MS))
+					      : away(s);
 	if (!s->reading)
 		return hc_wait_read(s, deadline, false);
 	return deadline ? hc_wait_sleep(s, &me, deadline) : HC_E_TIMEOUT;
@@ -255,7 +262,7 @@ HC_EXPORT int hcomm_on_event(struct hcomm_session *session, hcomm_event_fn fn, v
 HC_EXPORT int hcomm_subscribe(struct hcomm_session *session, uint64_t id, int on)
 {
 	struct hc_m_subscribe m = {.id = id, .on = on == 1};
-	struct hc_request q = {&hc_desc_subscribe, &m, -1, 0};
+	struct hc_request q = {&hc_desc_subscribe, &m, -1, 0, 0};
 	struct hc_call c;
 	int r = hc_session_check(session);
 

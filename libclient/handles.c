@@ -234,6 +234,8 @@ int hc_domain_new(struct hcomm_session *session, struct hc_domain **out)
 			table.generation = 1;
 		d->phase = HC_PHASE_FORMING;
 		d->error = 0;
+		d->ending = false;
+		d->asked = d->asked_seats = 0;
 		d->id = 0;
 		d->rank = HC_NONE;
 		d->nranks = d->epoch = d->tag = 0;

@@ -14,9 +14,10 @@
  * Files of several owners may have the same number, and the record tells: it holds the domain's
  * id. Each file is mapped once for a session.
  *
- * After a new connection each rank asks to be taken back. What comes is the same answer, with a
- * block in the arena of the new session: the counters go over, and operations that run now end
- * there. A refusal means that the domain is over.
+ * After a new connection each rank asks to be taken back, and says which block of the arena is its
+ * own. A refusal means that the domain is over. When the daemon has given another arena, the
+ * counters are moved before it is asked, to the blocks of the same numbers: it may read them as
+ * soon as it has the request. The old block is then marked as no domain's.
  */
 #include "join.h"
 
@@ -212,6 +213,29 @@ static void move_seat(struct hc_ops_seat *seat, struct hc_page_block *to)
 	for (i = 0; i < HC_BLOCK_LINES; i++)
 		carry_line(&to->shared, &copied.line[i], &old->line[i]);
 	carry_line(&to->shared, &copied.shared, &old->shared);
+	atomic_store(&old->head.domain, 0);
+}
+
+/* Number of a block in an arena, or HC_NONE. */
+static uint32_t block_in(const struct hc_arena *a, const struct hc_page_block *block)
+{
+	if (!a || block < a->blocks || block >= a->blocks + a->count)
+		return HC_NONE;
+	return (uint32_t)(block - a->blocks);
+}
+
+void hc_join_move(struct hcomm_session *s, struct hc_arena *to)
+{
+	struct hc_domain *d;
+	uint32_t i, n;
+
+	for (d = s->domains; d; d = d->next) {
+		for (i = 0; d->phase == HC_PHASE_LIVE && i < d->ops.nseats; i++) {
+			n = block_in(s->arena, d->ops.seats[i].block);
+			if (n < to->count)
+				move_seat(&d->ops.seats[i], &to->blocks[n]);
+		}
+	}
 }
 
 /* ---- the answer ---- */
@@ -301,7 +325,7 @@ static void free_call(struct hcomm_session *s, struct hc_call *c)
 int hc_call_fire(struct hcomm_session *s, uint16_t want, const struct hc_desc *desc,
 		 const void *msg)
 {
-	struct hc_request q = {desc, msg, -1, 0};
+	struct hc_request q = {desc, msg, -1, 0, 0};
 	struct hc_call *c = malloc(sizeof(*c));
 	int r;
 
@@ -359,13 +383,9 @@ struct work { /* started with HCOMM_START */
 
 static struct hc_domain *domain_of(struct hcomm_session *s, hcomm_domain handle)
 {
-	struct hc_domain *d;
+	struct hc_domain *d = hc_slot(handle);
 
-	for (d = s->domains; d; d = d->next) {
-		if (d->handle == handle)
-			return d;
-	}
-	return NULL;
+	return d && d->handle == handle && d->session == s ? d : NULL;
 }
 
 void hc_join_finish(struct hcomm_session *s, hcomm_domain handle, struct hc_call *c)
@@ -433,9 +453,7 @@ static int wait(struct hcomm_session *s, const struct hc_request *q, struct hc_d
 	int r;
 
 	hc_call_init(&c, HC_MSG_joined);
-	r = hc_call_start(s, &c, q);
-	if (!r)
-		r = hc_call_wait(s, &c, q->deadline);
+	r = hc_call_repeat(s, &c, q);
 	if (!r)
 		r = hc_join_take(s, d, &c);
 	hc_call_fini(&c);
@@ -464,7 +482,7 @@ static int run(struct hcomm_session *s, const struct hc_join *j, struct hc_reque
 
 int hc_join_run(struct hcomm_session *s, const struct hc_join *j, hcomm_domain *domain)
 {
-	struct hc_request q = {j->desc, j->msg, j->pass, j->deadline};
+	struct hc_request q = {j->desc, j->msg, j->pass, j->deadline, 0};
 	struct hc_domain *d = NULL;
 	int r;
 
@@ -480,47 +498,129 @@ int hc_join_run(struct hcomm_session *s, const struct hc_join *j, hcomm_domain *
 
 /* ---- after a new connection ---- */
 
+#define AGAIN_MAX 512u /* requests on their way: the answers have to fit into the daemon's queue   \
+			*/
+
+static void over(struct hcomm_session *s, struct hc_domain *d, const char *why)
+{
+	struct hc_m_event e = {.kind = HC_W_event_code_DOMAIN_DESTROYED,
+			       .id = d->id,
+			       .epoch = d->epoch,
+			       .state = HC_W_domain_state_DESTROYED,
+			       .rank = HC_NONE,
+			       .node = hc_str(s->node),
+			       .text = hc_str(why)};
+
+	hc_ops_detach(&d->ops);
+	d->phase = HC_PHASE_FAILED;
+	d->error = HC_E_GONE;
+	if (d->ending)
+		return;
+	hc_note(s, HC_SAY_WARN, "domain %016llx was not taken back: %s", (unsigned long long)d->id,
+		why);
+	hc_event_queue(s, &e);
+}
+
 static void finish_again(struct hcomm_session *s, struct hc_call *c)
 {
 	struct work *w = (struct work *)(void *)c;
 	struct hc_domain *d = s ? domain_of(s, w->handle) : NULL;
 
-	if (d && c->outcome != HC_E_PEER_CLOSED &&
-	    (hc_call_outcome(s, c) || hc_join_take(s, d, c))) {
-		hc_note(s, HC_SAY_WARN, "domain %016llx was not taken back: %s",
-			(unsigned long long)d->id, hcomm_last_error());
-		hc_ops_detach(&d->ops);
-		d->phase = HC_PHASE_FAILED;
-		d->error = HC_E_GONE;
-	}
+	if (d && d->phase == HC_PHASE_LIVE && c->outcome != HC_E_PEER_CLOSED &&
+	    (hc_call_outcome(s, c) || hc_join_take(s, d, c)))
+		over(s, d, hcomm_last_error());
+	if (s)
+		s->again--;
 	hc_call_fini(c);
 	free(w);
 }
 
-static void ask_again(struct hcomm_session *s, const struct hc_domain *d, uint32_t rank)
+/* One more request in the packet; false: there is no room or no memory. */
+static bool ask_again(struct hcomm_session *s, const struct hc_domain *d,
+		      const struct hc_ops_seat *seat, size_t *used)
 {
-	struct hc_m_attach m = {.id = d->id, .epoch = d->epoch, .rank = rank};
-	struct hc_request q = {&hc_desc_attach, &m, -1, 0};
+	struct hc_m_attach m = {.id = d->id,
+				.epoch = d->epoch,
+				.rank = seat->rank,
+				.block = block_in(s->arena, seat->block)};
 	struct work *w = malloc(sizeof(*w));
+	size_t len;
 
 	if (!w)
-		return; /* it stays detached, as after a failed send; its operations go on */
+		return false;
 	hc_call_init(&w->call, HC_MSG_joined);
 	w->call.finish = finish_again;
 	w->handle = d->handle;
-	if (hc_call_start(s, &w->call, &q)) {
-		hc_call_fini(&w->call);
+	if (hc_sess_request(&s->sess, &w->call, &hc_desc_attach, &m, s->out + *used,
+			    sizeof(s->out) - *used, &len)) {
 		free(w);
+		return false;
 	}
+	*used += len;
+	s->again++;
+	return true;
 }
 
-void hc_join_again(struct hcomm_session *s)
+/* The first that has not asked for all of its ranks on this connection. */
+static struct hc_domain *next_again(struct hcomm_session *s, struct hc_domain *d)
 {
-	struct hc_domain *d;
-	uint32_t i;
-
-	for (d = s->domains; d; d = d->next) {
-		for (i = 0; d->phase == HC_PHASE_LIVE && i < d->ops.nseats && s->fd >= 0; i++)
-			ask_again(s, d, d->ops.seats[i].rank);
+	for (; d; d = d->next) {
+		if (d->phase != HC_PHASE_LIVE)
+			continue;
+		if (d->asked != (uint32_t)s->generation) {
+			d->asked = (uint32_t)s->generation;
+			d->asked_seats = 0;
+		}
+		if (d->asked_seats < d->ops.nseats)
+			return d;
 	}
+	return NULL;
+}
+
+/* As many as go into a packet and may be on their way. Returns its bytes. */
+static size_t fill_again(struct hcomm_session *s)
+{
+	struct hc_domain *d = s->domains;
+	size_t used = 0;
+
+	while (s->again < AGAIN_MAX && (d = next_again(s, d))) {
+		if (!ask_again(s, d, &d->ops.seats[d->asked_seats], &used))
+			break;
+		d->asked_seats++;
+	}
+	return used;
+}
+
+/* Until all that was asked is answered; false when the connection is lost or the time is up. */
+static bool await_again(struct hcomm_session *s, uint64_t deadline)
+{
+	struct hc_sleeper me = {.events = false};
+
+	while (s->again && s->fd >= 0 && hc_now() < deadline) {
+		if (s->reading)
+			hc_wait_sleep(s, &me, deadline);
+		else
+			hc_wait_read(s, deadline, false);
+	}
+	return s->fd >= 0 && !s->again;
+}
+
+void hc_join_again(struct hcomm_session *s, uint64_t deadline)
+{
+	uint64_t enough = hc_deadline(HC_REQUEST_MS);
+	size_t len;
+	int r = 0;
+
+	(void)deadline; /* a connection half taken back is of no use: it is made whole, or dropped
+			 */
+	s->taking = true;
+	s->again = 0;
+	while (!r && (len = fill_again(s))) {
+		r = hc_conn_send(s->fd, s->out, len, -1, enough);
+		if (!r && !await_again(s, enough))
+			r = HC_E_PEER_CLOSED;
+	}
+	if (r)
+		hc_wait_drop(s, "lost while domains were taken back");
+	s->taking = false;
 }

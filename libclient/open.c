@@ -24,6 +24,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#define HELLO_OP_MS 500u /* an operation waits no longer for hello */
+
 void hc_note(struct hcomm_session *s, enum hc_say level, const char *format, ...)
 {
 	static const char *const words[] = {"error", "warn", "info", "debug"};
@@ -79,18 +81,26 @@ static void on_wake(struct hc_ops_domain *d, void *context)
 	pthread_mutex_unlock(&s->lock);
 }
 
-/* The gate shows another start number: hcommd was restarted, and our connection is dead or soon
- * found so. One attempt here is cheap, and asks for all domains to be taken back. */
-static void on_reattach(struct hc_ops_domain *d, void *context)
+/*
+ * The gate shows another start number: hcommd was restarted, and our connection is dead or soon
+ * found so. One attempt here is cheap, and asks for all domains to be taken back. Where it fails,
+ * or is for another thread to do, the domain goes on expecting the old number, so its next
+ * operation comes here again.
+ */
+static void on_reattach(struct hc_ops_domain *ops, void *context)
 {
+	struct hc_domain *d = (struct hc_domain *)(void *)ops; /* its first member */
 	struct hcomm_session *s = context;
 
-	(void)d;
-	pthread_mutex_lock(&s->lock);
-	if (s->fd >= 0 && !s->reading)
+	if (pthread_mutex_trylock(&s->lock)) {
+		hc_ops_rebase(ops, 0, d->tag); /* no start has that number */
+		return;
+	}
+	if (s->fd >= 0 && !s->reading && !s->taking)
 		hc_wait_read(s, 0, false);
-	if (s->fd < 0 && !s->connecting)
-		hc_wait_connect(s, hc_deadline(HC_HELLO_MS));
+	if (s->fd < 0 && hc_wait_may_connect(s))
+		hc_wait_connect(s, hc_deadline(HELLO_OP_MS));
+	hc_ops_rebase(ops, s->start, d->tag);
 	hc_wait_pass_on(s);
 	pthread_mutex_unlock(&s->lock);
 }
@@ -275,7 +285,7 @@ HC_EXPORT void hcomm_close(struct hcomm_session *session)
 HC_EXPORT int hcomm_ping(struct hcomm_session *session, int timeout_ms)
 {
 	struct hc_m_ping m = {.value = 0x68636f6d6d};
-	struct hc_request q = {&hc_desc_ping, &m, -1, 0};
+	struct hc_request q = {&hc_desc_ping, &m, -1, 0, 0};
 	struct hc_m_done done;
 	struct hc_call c;
 	uint32_t ms;

@@ -26,8 +26,9 @@ struct hc_call {
 	uint16_t want; /* the type of a good answer */
 	bool waiting;  /* in the table */
 	bool done;
-	int outcome; /* when done: 0 or HC_E_* */
-	int fd;      /* descriptor that came with the answer, or -1 */
+	int outcome;      /* when done: 0 or HC_E_* */
+	unsigned repeats; /* how often it was sent again */
+	int fd;           /* descriptor that came with the answer, or -1 */
 	const uint8_t *body;
 	size_t body_len;
 	uint8_t *heap;

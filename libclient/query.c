@@ -78,7 +78,7 @@ static int deliver_pages(struct query *q)
 
 static int fetch(struct query *q, struct hc_call *c, struct hc_m_query_r *page)
 {
-	struct hc_request request = {&hc_desc_query, &q->m, -1, hc_deadline(HC_REQUEST_MS)};
+	struct hc_request request = {&hc_desc_query, &q->m, -1, hc_deadline(HC_REQUEST_MS), 0};
 	int r;
 
 	hc_call_init(c, HC_MSG_query_r);
@@ -289,7 +289,7 @@ HC_EXPORT int hcomm_admin(struct hcomm_session *session, const char *verb, const
 			  int timeout_ms, char *answer, size_t bytes)
 {
 	struct hc_m_admin m = {.verb = hc_str(verb), .argument = hc_str(argument)};
-	struct hc_request q = {&hc_desc_admin, &m, -1, 0};
+	struct hc_request q = {&hc_desc_admin, &m, -1, 0, 0};
 	struct hc_m_done done;
 	struct hc_call c;
 	int r = hc_session_check(session);

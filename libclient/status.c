@@ -80,7 +80,7 @@ static void fill(struct hcomm_status *to, const struct hc_m_status_r *m, uint16_
 static int ask(struct hcomm_session *s, uint64_t id, const char *name, struct hcomm_status *status)
 {
 	struct hc_m_status m = {.id = id, .name = hc_str(id ? NULL : name)};
-	struct hc_request q = {&hc_desc_status, &m, -1, 0};
+	struct hc_request q = {&hc_desc_status, &m, -1, 0, 0};
 	struct hc_m_status_r answer;
 	struct hc_call c;
 	uint32_t ms;

@@ -8,9 +8,14 @@
  * a sleeper and goes. So there is no thread of ours, and a request that is alone pays for nothing
  * but its send and its recvmsg.
  *
- * When the connection is lost, what was in flight is answered PEER_CLOSED: whether the daemon
- * carried it out is not known, and the caller decides. The next call connects anew, up to its own
- * deadline, and asks for all domains to be taken back before anything else is sent.
+ * When the connection is lost, what was in flight is answered PEER_CLOSED and sent again over a
+ * new connection, a few times and up to the caller's deadline; the daemon knows a repeated request
+ * for what it is. A new connection brings the op arena of the old one, so references stay where
+ * they are, and asks for all domains to be taken back before anything else is sent: the daemon
+ * must hear which blocks are taken before it gives any out.
+ *
+ * Many processes lose their daemon at the same moment. So each waits a random time before it tries,
+ * and longer after each attempt in vain.
  *
  * Receiving descriptors costs a little on every packet, and only the answer to a join brings one.
  * So a thread that waits for another answer uses plain recv while no join is on its way, and a
@@ -27,7 +32,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define RETRY_MS 20u
+#define RETRY_MS     16u
+#define RETRY_MAX_MS 512u
 
 /* ---- sleeping ---- */
 
@@ -121,6 +127,20 @@ struct hc_sink hc_wait_quiet(void)
 	return (struct hc_sink){.done = free_quietly};
 }
 
+/* From `ms` / 2 to `ms` * 3 / 2, in nanoseconds. */
+static uint64_t about(struct hcomm_session *s, uint32_t ms)
+{
+	uint64_t x = s->dice;
+
+	if (!x)
+		x = hc_now() ^ (uint64_t)getpid() << 32 ^ (uintptr_t)s;
+	x ^= x << 13;
+	x ^= x >> 7;
+	x ^= x << 17;
+	s->dice = x;
+	return ms * HC_MS / 2 + x % (ms * HC_MS + 1);
+}
+
 static void lose(struct hcomm_session *s, const char *why)
 {
 	struct hc_sink sink = sink_of(s);
@@ -130,6 +150,7 @@ static void lose(struct hcomm_session *s, const char *why)
 	hc_note(s, HC_SAY_WARN, "connection to hcommd at %s lost: %s", s->socket, why);
 	close(s->fd);
 	s->fd = -1;
+	s->retry_at = hc_now() + about(s, RETRY_MS / 2);
 	hc_sess_lost(&s->sess, &sink);
 	wake_all(s);
 }
@@ -173,24 +194,39 @@ int hc_wait_read(struct hcomm_session *s, uint64_t deadline, bool brief)
 
 /* ---- connecting ---- */
 
+/* The arena of this connection: ours, or one that the daemon gave instead. */
+static int take_arena(struct hcomm_session *s, struct hc_greeting *g)
+{
+	struct hc_arena *arena, *old = s->arena;
+	int r;
+
+	if (hc_arena_is(old, g->arena)) {
+		close(g->arena);
+		return 0;
+	}
+	r = hc_arena_map(g->arena, g->m.blocks, &arena);
+	if (r) {
+		close(g->arena);
+		return r;
+	}
+	if (old) {
+		hc_join_move(s, arena);
+		close(old->fd);
+		old->fd = -1;
+	}
+	arena->next = s->arenas;
+	s->arenas = s->arena = arena;
+	return 0;
+}
+
 static int adopt(struct hcomm_session *s, struct hc_greeting *g)
 {
-	struct hc_arena *arena = NULL;
-	int r = 0;
+	int r = g->arena >= 0 ? take_arena(s, g) : 0;
 
-	if (g->arena >= 0) {
-		r = hc_arena_map(g->arena, g->m.blocks, &arena);
-		close(g->arena);
-	}
 	if (r) {
 		close(g->fd);
 		return r;
 	}
-	if (arena) {
-		arena->next = s->arenas;
-		s->arenas = arena;
-	}
-	s->arena = arena;
 	hc_sess_init(&s->sess);
 	s->sess.version = g->m.proto;
 	s->sess.next_id = 2; /* hello was 1 */
@@ -207,27 +243,56 @@ static int adopt(struct hcomm_session *s, struct hc_greeting *g)
 	return 0;
 }
 
-int hc_wait_connect(struct hcomm_session *s, uint64_t deadline)
+static void put_off(struct hcomm_session *s)
+{
+	s->pause_ms = s->pause_ms ? 2 * s->pause_ms : RETRY_MS;
+	if (s->pause_ms > RETRY_MAX_MS)
+		s->pause_ms = RETRY_MAX_MS;
+	s->retry_at = hc_now() + about(s, s->pause_ms);
+}
+
+bool hc_wait_may_connect(const struct hcomm_session *s)
+{
+	return !s->connecting && (!s->retry_at || hc_now() >= s->retry_at);
+}
+
+/* Without the lock. */
+static int dial(struct hcomm_session *s, uint64_t deadline, int arena, struct hc_greeting *g)
 {
 	uint64_t hello = hc_deadline(HC_HELLO_MS);
-	struct hc_greeting g = {.fd = -1};
 	int r;
+
+	if (hello > deadline)
+		hello = deadline;
+	r = hc_conn_open(s->socket, s->env.job, s->registered, arena, hello, g);
+	if (r == HC_E_INVALID && arena >= 0) /* not wanted: another one will do */
+		r = hc_conn_open(s->socket, s->env.job, s->registered, -1, hello, g);
+	return r;
+}
+
+int hc_wait_connect(struct hcomm_session *s, uint64_t deadline)
+{
+	struct hc_greeting g = {.fd = -1};
+	int r, arena = s->arena ? s->arena->fd : -1;
 
 	s->connecting = true;
 	pthread_mutex_unlock(&s->lock);
-	r = hc_conn_open(s->socket, s->env.job, s->registered, hello < deadline ? hello : deadline,
-			 &g);
+	r = dial(s, deadline, arena, &g);
 	pthread_mutex_lock(&s->lock);
-	s->connecting = false;
 	if (!r)
 		r = adopt(s, &g);
-	if (!r) {
+	if (r) {
+		put_off(s);
+	} else {
+		s->retry_at = 0;
+		s->pause_ms = 0;
 		hc_event_watch(s);
 		hc_note(s, HC_SAY_INFO, "connected to hcommd %s at %s, session %llu", s->build,
 			s->socket, (unsigned long long)s->number);
 		if (s->domains)
-			hc_join_again(s);
+			hc_join_again(s, deadline);
 	}
+	s->connecting = false;
 	wake_all(s);
 	return r;
 }
@@ -238,26 +303,28 @@ static bool passing(int outcome)
 	return outcome == HC_E_NO_DAEMON || outcome == HC_E_PEER_CLOSED || outcome == HC_E_TIMEOUT;
 }
 
+static int not_connected(const struct hcomm_session *s)
+{
+	return hc_refuse(HC_E_NO_DAEMON, "not connected to hcommd at %s", s->socket);
+}
+
 int hc_wait_ready(struct hcomm_session *s, uint64_t deadline)
 {
 	struct hc_sleeper me = {.events = false};
 	int r = 0;
 
-	while (s->fd < 0) {
-		uint64_t pause = hc_deadline(RETRY_MS);
-
-		if (!s->connecting) {
+	while (s->fd < 0 || s->taking) {
+		if (s->connecting) {
+			if (hc_wait_sleep(s, &me, deadline))
+				return not_connected(s);
+		} else if (hc_wait_may_connect(s)) {
 			r = hc_wait_connect(s, deadline);
-			if (!r)
-				return 0;
-			if (!passing(r))
+			if (r && !passing(r))
 				return r;
-			if (pause >= deadline)
-				return r;
-			hc_wait_sleep(s, &me, pause);
-		} else if (hc_wait_sleep(s, &me, deadline)) {
-			return hc_refuse(HC_E_NO_DAEMON, "not connected to hcommd at %s",
-					 s->socket);
+		} else if (s->retry_at >= deadline) {
+			return r ? r : not_connected(s);
+		} else {
+			hc_wait_sleep(s, &me, s->retry_at);
 		}
 	}
 	return 0;
@@ -364,17 +431,49 @@ int hc_call_wait(struct hcomm_session *s, struct hc_call *c, uint64_t deadline)
 			 s->socket);
 }
 
-int hc_call_run(struct hcomm_session *s, struct hc_call *c, const struct hc_request *q)
+/* How long to wait for a daemon. */
+static uint64_t connect_deadline(const struct hc_request *q)
+{
+	uint64_t d = q->connect_ms ? hc_deadline(q->connect_ms) : q->deadline;
+
+	return d < q->deadline ? d : q->deadline;
+}
+
+static int run_once(struct hcomm_session *s, struct hc_call *c, const struct hc_request *q)
 {
 	int r = 0;
 
-	pthread_mutex_lock(&s->lock);
-	if (s->fd < 0)
-		r = hc_wait_ready(s, q->deadline);
+	if (s->fd < 0 || s->taking)
+		r = hc_wait_ready(s, connect_deadline(q));
 	if (!r)
 		r = hc_call_start(s, c, q);
 	if (!r)
 		r = hc_call_wait(s, c, q->deadline);
+	return r;
+}
+
+int hc_call_repeat(struct hcomm_session *s, struct hc_call *c, const struct hc_request *q)
+{
+	unsigned repeats = 0;
+	uint16_t want = c->want;
+	int r;
+
+	for (;;) {
+		r = run_once(s, c, q);
+		if (r != HC_E_PEER_CLOSED || repeats == HC_REPEATS || hc_now() >= q->deadline)
+			return r;
+		hc_call_fini(c);
+		hc_call_init(c, want);
+		c->repeats = ++repeats;
+	}
+}
+
+int hc_call_run(struct hcomm_session *s, struct hc_call *c, const struct hc_request *q)
+{
+	int r;
+
+	pthread_mutex_lock(&s->lock);
+	r = hc_call_repeat(s, c, q);
 	pthread_mutex_unlock(&s->lock);
 	return r;
 }

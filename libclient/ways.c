@@ -47,7 +47,7 @@ HC_EXPORT int hcomm_root_info(struct hcomm_session *session, uint32_t nranks,
 			      const struct hcomm_config *config, struct hcomm_root_info *info)
 {
 	struct hc_m_root_info m = {.nranks = nranks};
-	struct hc_request q = {&hc_desc_root_info, &m, -1, 0};
+	struct hc_request q = {&hc_desc_root_info, &m, -1, 0, 0};
 	struct hc_wishes w;
 	struct hc_call c;
 	uint32_t ms;
@@ -256,7 +256,7 @@ static bool is_id(const char *name, uint64_t *id)
 HC_EXPORT int hcomm_attach(struct hcomm_session *session, const char *name, uint32_t rank,
 			   const struct hcomm_config *config, int timeout_ms, hcomm_domain *domain)
 {
-	struct hc_m_attach m = {.rank = rank};
+	struct hc_m_attach m = {.rank = rank, .block = HC_NONE};
 	struct hc_join j = {.desc = &hc_desc_attach,
 			    .msg = &m,
 			    .pass = -1,
@@ -407,7 +407,7 @@ static struct hc_m_split split_msg(const struct parent *p, int32_t color, int32_
 static bool go_on(struct hcomm_session *s, struct split *w)
 {
 	struct hc_m_split_r m;
-	struct hc_request q = {&hc_desc_sub, &w->sub, -1, 0};
+	struct hc_request q = {&hc_desc_sub, &w->sub, -1, 0, 0};
 	uint8_t *body;
 
 	if (w->second || w->call.outcome ||
@@ -452,7 +452,7 @@ static void finish_split(struct hcomm_session *s, struct hc_call *c)
 static int start_split(const struct parent *p, const struct hc_m_split *m,
 		       const struct hc_wishes *wish, struct hc_domain *d)
 {
-	struct hc_request q = {&hc_desc_split, m, -1, 0};
+	struct hc_request q = {&hc_desc_split, m, -1, 0, 0};
 	struct split *w = calloc(1, sizeof(*w));
 	int r;
 
@@ -500,7 +500,7 @@ static int split_now(const struct parent *p, const struct hc_m_split *m,
 		     const struct hc_wishes *wish, int timeout_ms, uint64_t deadline,
 		     hcomm_domain *domain)
 {
-	struct hc_request q = {&hc_desc_split, m, -1, deadline + HC_SLACK_MS * HC_MS};
+	struct hc_request q = {&hc_desc_split, m, -1, deadline + HC_SLACK_MS * HC_MS, 0};
 	struct hc_m_sub sub = {.parent = p->id,
 			       .epoch = p->epoch,
 			       .parent_rank = p->rank,

@@ -14,6 +14,7 @@
 #include "home.h"
 #include "pages.h"
 #include "part.h"
+#include "restore.h"
 #include "session.h"
 #include "split.h"
 #include "view.h"
@@ -326,7 +327,7 @@ static void fire(struct hc_core *c, uint32_t timer)
 static void on_event(struct hc_core *c, const struct hc_event *ev)
 {
 	switch (ev->kind) {
-	case HC_EV_START:
+	case HC_EV_START: hc_restore_start(c); return;
 	case HC_EV_TIMEOUT: return; /* run() looks at what is due */
 	case HC_EV_REQUEST: on_request(c, ev); return;
 	case HC_EV_SESSION_LOST: hc_session_lost(c, ev->session); return;
@@ -338,14 +339,16 @@ static void on_event(struct hc_core *c, const struct hc_event *ev)
 	case HC_EV_PERSISTED: on_persisted(c, ev->u.persisted); return;
 	case HC_EV_CONFIG: c->set = *ev->u.settings; return;
 	case HC_EV_OPS_SAMPLE: hc_part_sample(c, ev); return;
-	case HC_EV_ROW: return; /* taken back in a later step of the project */
+	case HC_EV_ROW: hc_restore_row(c, ev->u.row); return;
 	}
 }
 
 static bool stored_waits(const struct hc_core *c)
 {
-	uint32_t n = hc_list_first(&c->storing);
+	uint32_t n = hc_list_first(&c->storing), gone = hc_list_first(&c->departed);
 
+	if (gone != HC_NONE && c->asks[gone].stored <= c->persisted)
+		return true;
 	if (n == HC_NONE)
 		return false;
 	return (n < c->lim.domains ? c->homes[n].stored : c->parts[n - c->lim.domains].stored) <=
@@ -365,6 +368,8 @@ static bool unit(struct hc_core *c)
 		return true;
 	}
 	if (hc_home_work(c))
+		return true;
+	if (hc_home_departed(c))
 		return true;
 	if (stored_waits(c)) {
 		on_persisted(c, c->persisted);

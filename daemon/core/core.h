@@ -168,7 +168,9 @@ struct hc_action {
 		} publish; /* bytes: the cause in words */
 		struct {
 			uint64_t domain;
-			uint32_t epoch, rank, block, tag;
+			uint32_t epoch, rank, block;
+			uint32_t pid; /* session 0: the arena that this process had before */
+			uint64_t started;
 		} scan;
 		struct {
 			enum hc_level level;

@@ -172,6 +172,24 @@ bool hc_home_set_nranks(struct hc_core *c, struct hc_home *h, uint32_t nranks)
 	return true;
 }
 
+void hc_home_restore(struct hc_core *c, struct hc_home *h, const struct hc_m_domain_row *m)
+{
+	char text[HC_CAUSE_MAX];
+
+	hc_index_del(&c->home_by_key, hc_home_number(c, h));
+	hc_timers_set(&c->timers, hc_home_number(c, h), HC_NEVER);
+	hc_home_set_state(c, h, m->state);
+	h->epoch = m->epoch;
+	h->number = m->number;
+	h->priority = m->priority;
+	h->weight = m->weight;
+	h->lost = m->state == HC_W_domain_state_DAMAGED;
+	h->leaving = m->state == HC_W_domain_state_DRAINING;
+	h->cut = m->cut;
+	hc_home_set_cause(c, h, HC_W_event_code_DOMAIN_DAMAGED, HC_NONE, 0,
+			  hc_str_copy(m->cause, text, sizeof(text)));
+}
+
 struct hc_place *hc_home_place(struct hc_core *c, struct hc_home *h, uint32_t rank)
 {
 	hc_assert(rank < h->nranks);
@@ -312,7 +330,7 @@ void hc_home_tell_state(struct hc_core *c, struct hc_home *h)
 
 /* ---- store ---- */
 
-static void put_row(struct hc_core *c, struct hc_home *h, uint8_t state)
+static uint64_t put_row(struct hc_core *c, struct hc_home *h, uint8_t state)
 {
 	struct hc_m_domain_row row = {.id = h->id,
 				      .epoch = h->epoch,
@@ -322,14 +340,19 @@ static void put_row(struct hc_core *c, struct hc_home *h, uint8_t state)
 				      .nranks = h->nranks,
 				      .priority = h->priority,
 				      .weight = h->weight,
+				      .cut = h->leaving ? h->cut : 0,
 				      .cause = hc_str(hc_home_cause(c, h))};
 	struct hc_part *p = hc_part_by_id(c, h->id);
 	uint32_t i;
 
 	if (h->name != HC_NONE)
 		row.name = hc_str(c->names[h->name]);
-	if (p)
+	if (p) {
 		row.slot = hc_part_number(c, p);
+		row.reuse = p->reuse;
+		row.key_a = p->key_a;
+		row.key_b = p->key_b;
+	}
 	for (i = 0; i < h->nranks; i++) {
 		const struct hc_place *pl = &c->places[h->places + i];
 		struct hc_m_member_row r = {.rank = i,
@@ -337,12 +360,26 @@ static void put_row(struct hc_core *c, struct hc_home *h, uint8_t state)
 					    .pid = pl->pid,
 					    .started = pl->started,
 					    .uid = h->uid,
-					    .state = pl->state};
+					    .state = pl->state,
+					    .block = HC_NONE};
+		uint32_t seat = p ? hc_part_find_seat(c, p, i) : HC_NONE;
 
+		if (seat != HC_NONE) {
+			r.block = c->seats[seat].block;
+			r.shared = c->seats[seat].flags & SEAT_SHARED ? 1 : 0;
+		}
 		hc_assert(!hc_arr_put(&row.members, c->scratch, HC_OUT_BYTES, &hc_desc_member_row,
 				      HC_PROTO_MAX, &r));
 	}
-	hc_emit_put_domain(c, h->id, &row);
+	return hc_emit_put_domain(c, h->id, &row);
+}
+
+uint64_t hc_home_put(struct hc_core *c, struct hc_home *h)
+{
+	return put_row(c, h,
+		       h->lost      ? HC_W_domain_state_DAMAGED
+		       : h->leaving ? HC_W_domain_state_DRAINING
+				    : HC_W_domain_state_ACTIVE);
 }
 
 void hc_home_store(struct hc_core *c, struct hc_home *h, enum hc_home_step step, uint16_t event,

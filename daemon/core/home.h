@@ -16,6 +16,8 @@ uint64_t hc_home_draw_id(struct hc_core *c);
 /* A forming domain with that id. 0, LIMIT, EXISTS or INVALID with the reason. */
 int hc_home_make(struct hc_core *c, uint64_t id, uint64_t key_a, uint64_t key_b, uint32_t uid,
 		 uint32_t nranks, struct hc_str name, bool staged, char *text, size_t bytes);
+/* What the row says of a home that was just made. */
+void hc_home_restore(struct hc_core *c, struct hc_home *h, const struct hc_m_domain_row *m);
 void hc_home_unmake(struct hc_core *c, uint64_t id);
 struct hc_home *hc_home_by_id(struct hc_core *c, uint64_t id);
 struct hc_home *hc_home_by_key(struct hc_core *c, uint64_t key_a, uint64_t key_b);
@@ -40,6 +42,8 @@ bool hc_home_heard(struct hc_core *c, struct hc_home *h, uint32_t node);
 /* Put the row (or take it away) and a journal entry; the home goes on with `step` when stored. */
 void hc_home_store(struct hc_core *c, struct hc_home *h, enum hc_home_step step, uint16_t event,
 		   const char *text);
+/* Put the row as it is now; returns its number. */
+uint64_t hc_home_put(struct hc_core *c, struct hc_home *h);
 /* The domain is over: store that, then tell all. state: DESTROYED or FAILED. */
 void hc_home_end(struct hc_core *c, struct hc_home *h, uint8_t state, int code, const char *text);
 void hc_home_stored(struct hc_core *c, struct hc_home *h);
@@ -61,6 +65,8 @@ void hc_home_withdraw(struct hc_core *c, struct hc_home *h, struct hc_place *pl,
 void hc_home_activate(struct hc_core *c, uint64_t id, struct hc_session *s, uint32_t request,
 		      uint32_t timeout_ms);
 void hc_home_attached(struct hc_core *c, uint64_t id, uint32_t rank, uint32_t process);
+/* What is stored of a member of this node has changed: store it again. */
+void hc_home_changed(struct hc_core *c, uint64_t id);
 void hc_home_form_timeout(struct hc_core *c, struct hc_home *h);
 void hc_home_commit(struct hc_core *c, struct hc_home *h);
 /* Everybody is told at once, and node `also` even if no rank of it has come; nothing stays. */
@@ -79,6 +85,8 @@ bool hc_home_wait(struct hc_core *c, struct hc_home *h, uint32_t node, uint64_t 
 		  bool active);
 /* Begin to drain for a destroy. timeout_ms 0: drain_timeout_s. */
 void hc_home_drain(struct hc_core *c, struct hc_home *h, uint32_t timeout_ms, uint32_t uid);
+/* Answer the ranks whose departure is stored; false when there is none. */
+bool hc_home_departed(struct hc_core *c);
 /* The row of a damage is stored: tell it. */
 void hc_home_damaged(struct hc_core *c, struct hc_home *h);
 /* Nothing is under way any more: take up what came meanwhile. */

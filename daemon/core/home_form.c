@@ -467,6 +467,15 @@ void hc_home_attached(struct hc_core *c, uint64_t id, uint32_t rank, uint32_t pr
 	h->attached++;
 }
 
+void hc_home_changed(struct hc_core *c, uint64_t id)
+{
+	struct hc_home *h = hc_home_by_id(c, id);
+
+	if (h && h->state >= HC_W_domain_state_ACTIVE && h->step != HOME_ENDING &&
+	    h->step != HOME_OVER)
+		hc_home_put(c, h);
+}
+
 /* ---- deadlines ---- */
 
 static uint64_t deadline_of(const struct hc_core *c, const struct hc_home *h,

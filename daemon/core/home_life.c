@@ -218,29 +218,77 @@ void hc_home_settle(struct hc_core *c, struct hc_home *h)
 	}
 }
 
-void hc_home_on_depart(struct hc_core *c, uint32_t node, const struct hc_m_depart *m)
+/*
+ * Who left is answered when that is stored: the last one with the end of the domain, the others
+ * with the row, so that a restarted daemon does not wait for them.
+ */
+static void depart_stored(struct hc_core *c, struct hc_home *h, uint32_t node, uint64_t ticket)
 {
-	struct hc_home *h = hc_home_by_id(c, m->id);
+	bool ends = h->step == HOME_ENDING || only_left(c, h);
+	uint64_t stored = ends ? 0 : hc_home_put(c, h);
+	uint32_t n;
+
+	if (!ticket)
+		return;
+	if (ends && hc_home_wait(c, h, node, ticket, false))
+		return;
+	n = ends ? HC_NONE : hc_pool_get(&c->ask_pool);
+	if (n == HC_NONE) {
+		send_control_r(c, node, ticket, 0, "");
+		return;
+	}
+	c->asks[n] = (struct hc_ask){.ticket = ticket, .node = node, .stored = stored};
+	hc_list_push(&c->departed, &c->ask_links, n);
+}
+
+bool hc_home_departed(struct hc_core *c)
+{
+	uint32_t n = hc_list_first(&c->departed);
+
+	if (n == HC_NONE || c->asks[n].stored > c->persisted)
+		return false;
+	send_control_r(c, c->asks[n].node, c->asks[n].ticket, 0, "");
+	hc_list_del(&c->departed, &c->ask_links, n);
+	hc_pool_put(&c->ask_pool, n);
+	return true;
+}
+
+/* The place of a rank that goes, when it is one that can. */
+static struct hc_place *place_of(struct hc_core *c, struct hc_home *h, uint32_t node,
+				 const struct hc_m_depart *m)
+{
 	struct hc_place *pl;
 
 	if (!h || m->rank >= h->nranks || (m->epoch && m->epoch != h->epoch) ||
 	    h->step == HOME_OVER)
-		return;
+		return NULL;
 	pl = hc_home_place(c, h, m->rank);
-	if (pl->node != node || pl->pid != m->pid || pl->state == HC_W_member_state_EXPECTED)
-		return;
-	if (h->state < HC_W_domain_state_ACTIVE && h->step != HOME_COMMITTING) {
-		hc_home_withdraw(c, h, pl, m);
+	if (pl->node != node || pl->pid != m->pid || pl->state == HC_W_member_state_EXPECTED ||
+	    pl->state == HC_W_member_state_DEAD || pl->state == HC_W_member_state_LEFT)
+		return NULL;
+	return pl;
+}
+
+void hc_home_on_depart(struct hc_core *c, uint32_t node, const struct hc_m_depart *m)
+{
+	struct hc_home *h = hc_home_by_id(c, m->id);
+	struct hc_place *pl = place_of(c, h, node, m);
+	bool forms = pl && h->state < HC_W_domain_state_ACTIVE && h->step != HOME_COMMITTING;
+
+	if (!pl || forms) {
+		if (forms)
+			hc_home_withdraw(c, h, pl, m);
+		if (m->ticket) /* it is out in any case */
+			send_control_r(c, node, m->ticket, 0, "");
 		return;
 	}
-	if (pl->state == HC_W_member_state_DEAD || pl->state == HC_W_member_state_LEFT)
-		return;
 	h->gone++;
 	c->member_changes++;
 	if (m->why == HC_W_depart_LEFT) {
 		pl->state = HC_W_member_state_LEFT;
 		if (h->state == HC_W_domain_state_ACTIVE && !h->step && anyone_left(h))
 			close_behind(c, h, m);
+		depart_stored(c, h, node, m->ticket);
 	} else {
 		pl->state = HC_W_member_state_DEAD;
 		rank_lost(c, h, m);

@@ -21,11 +21,6 @@
 
 /* ---- life ---- */
 
-static uint64_t key_of(uint64_t key_a, uint64_t key_b)
-{
-	return key_a ^ (key_b * 31);
-}
-
 uint64_t hc_name_key(uint32_t uid, struct hc_str name)
 {
 	const struct hc_hash_key k = {0x68636f6d6d2d6e6d, uid};
@@ -43,20 +38,14 @@ static void set_name(struct hc_core *c, struct hc_part *p, struct hc_str name)
 	hc_index_add(&c->part_by_name, hc_name_key(p->uid, name), hc_part_number(c, p));
 }
 
-struct hc_part *hc_part_open(struct hc_core *c, uint64_t key_a, uint64_t key_b, uint32_t uid,
-			     uint32_t nranks, struct hc_str name)
+static struct hc_part *part_begin(struct hc_core *c, uint32_t n, uint32_t uid, uint32_t nranks,
+				  struct hc_str name)
 {
-	uint32_t n = hc_pool_get(&c->part_pool), reuse;
-	struct hc_part *p;
+	struct hc_part *p = hc_part(c, n);
+	uint32_t reuse = p->reuse;
 
-	if (n == HC_NONE)
-		return NULL;
-	p = hc_part(c, n);
-	reuse = p->reuse;
 	memset(p, 0, sizeof(*p));
 	p->reuse = reuse;
-	p->key_a = key_a;
-	p->key_b = key_b;
 	p->uid = uid;
 	p->nranks = nranks;
 	p->seats = HC_NONE;
@@ -64,8 +53,51 @@ struct hc_part *hc_part_open(struct hc_core *c, uint64_t key_a, uint64_t key_b, 
 	p->home_node = HC_SELF_NODE;
 	p->state = HC_W_domain_state_FORMING;
 	set_name(c, p, name);
-	hc_index_add(&c->part_by_key, key_of(key_a, key_b), n);
 	return p;
+}
+
+struct hc_part *hc_part_open(struct hc_core *c, uint64_t key_a, uint64_t key_b, uint32_t uid,
+			     uint32_t nranks, struct hc_str name)
+{
+	uint32_t n = hc_pool_get(&c->part_pool);
+	struct hc_part *p;
+
+	if (n == HC_NONE)
+		return NULL;
+	p = part_begin(c, n, uid, nranks, name);
+	p->key_a = key_a;
+	p->key_b = key_b;
+	hc_index_add(&c->part_by_key, hc_part_key(key_a, key_b), n);
+	return p;
+}
+
+struct hc_part *hc_part_restore(struct hc_core *c, uint32_t slot, uint32_t reuse, uint64_t id,
+				uint32_t uid, uint32_t nranks, struct hc_str name)
+{
+	struct hc_part *p;
+
+	if (!hc_pool_claim(&c->part_pool, slot))
+		return NULL;
+	p = part_begin(c, slot, uid, nranks, name);
+	p->reuse = reuse;
+	hc_part_set_id(c, p, id);
+	return p;
+}
+
+void hc_part_restored(struct hc_core *c, struct hc_part *p, const struct hc_m_domain_row *m)
+{
+	p->epoch = m->epoch;
+	p->number = m->number;
+	p->state = m->state;
+	p->priority = m->priority;
+	p->weight = m->weight;
+	p->key_a = m->key_a;
+	p->key_b = m->key_b;
+	hc_index_add(&c->part_by_key, hc_part_key(p->key_a, p->key_b), hc_part_number(c, p));
+	p->cut = m->cut;
+	p->cut_set = m->state == HC_W_domain_state_DRAINING ? HC_CUT_SET : HC_CUT_NONE;
+	if (m->state == HC_W_domain_state_DAMAGED)
+		hc_part_set_cause(c, p, HC_W_event_code_DOMAIN_DAMAGED, HC_NONE, 0, m->cause);
 }
 
 struct hc_part *hc_part_by_name(struct hc_core *c, uint32_t uid, struct hc_str name)
@@ -77,35 +109,6 @@ struct hc_part *hc_part_by_name(struct hc_core *c, uint32_t uid, struct hc_str n
 		if (c->parts[n].uid == uid && hc_str_eq(hc_str(c->names[c->parts[n].name]), name))
 			return &c->parts[n];
 	return NULL;
-}
-
-bool hc_part_has(const struct hc_core *c, const struct hc_part *p, uint32_t rank, uint32_t pid)
-{
-	uint32_t seat = hc_part_find_seat(c, p, rank), process;
-
-	if (seat == HC_NONE)
-		return false;
-	process = c->seats[seat].process;
-	return pid == (process == HC_NONE ? 0 : c->processes[process].pid);
-}
-
-struct hc_part *hc_part_by_key(struct hc_core *c, uint64_t key_a, uint64_t key_b, uint32_t rank,
-			       uint32_t pid)
-{
-	struct hc_part *p, *forming = NULL;
-	uint32_t n;
-
-	for (n = hc_index_find(&c->part_by_key, key_of(key_a, key_b)); n != HC_NONE;
-	     n = hc_index_next(&c->part_by_key, n)) {
-		p = &c->parts[n];
-		if (p->key_a != key_a || p->key_b != key_b)
-			continue;
-		if (hc_part_has(c, p, rank, pid))
-			return p;
-		if (p->state == HC_W_domain_state_FORMING)
-			forming = p;
-	}
-	return forming;
 }
 
 struct hc_part *hc_part_by_id(struct hc_core *c, uint64_t id)
@@ -345,7 +348,7 @@ static void refuse_rank(struct hc_core *c, struct hc_part *p, const struct hc_m_
 		return;
 	/* an earlier arrival of the same process may stand at the part's own home */
 	if (p->id)
-		hc_part_depart(c, p, seat, HC_W_depart_WITHDRAWN, "");
+		hc_part_depart(c, p, seat, HC_W_depart_WITHDRAWN, "", 0);
 	fail_join(c, p, seat, code, text);
 	hc_part_drop_seat(c, p, seat);
 	hc_part_close_if_empty(c, p);
@@ -471,7 +474,6 @@ static void open_part(struct hc_core *c, struct hc_part *p)
 {
 	uint32_t i;
 
-	hc_index_del(&c->part_by_key, hc_part_number(c, p));
 	p->state = HC_W_domain_state_ACTIVE;
 	for (i = 0; i < p->nseats; i++)
 		c->seats[p->seats + i].state = HC_W_member_state_READY;
@@ -581,7 +583,7 @@ void hc_part_on_gone(struct hc_core *c, uint32_t node, const struct hc_m_gone *m
 /* ---- told by sessions ---- */
 
 void hc_part_depart(struct hc_core *c, struct hc_part *p, uint32_t seat, uint8_t why,
-		    const char *text)
+		    const char *text, uint64_t ticket)
 {
 	struct hc_seat *s = &c->seats[seat];
 	struct hc_m_depart m = {.id = p->id,
@@ -591,6 +593,7 @@ void hc_part_depart(struct hc_core *c, struct hc_part *p, uint32_t seat, uint8_t
 				.pid = s->process == HC_NONE ? 0 : c->processes[s->process].pid,
 				.why = why,
 				.begun = s->begun,
+				.ticket = ticket,
 				.text = hc_str(text)};
 
 	hc_emit_send(c, p->home_node, &hc_desc_depart, &m);
@@ -601,7 +604,7 @@ void hc_part_seat_died(struct hc_core *c, uint32_t seat)
 	struct hc_seat *s = &c->seats[seat];
 	struct hc_part *p = hc_part(c, s->part);
 
-	hc_part_depart(c, p, seat, HC_W_depart_DIED, "");
+	hc_part_depart(c, p, seat, HC_W_depart_DIED, "", 0);
 	hc_part_answer_leave(c, p, seat, HC_E_PEER_LOST, "the process exited");
 	if (p->state < HC_W_domain_state_ACTIVE) {
 		hc_part_drop_seat(c, p, seat);
@@ -621,13 +624,12 @@ void hc_part_seat_detached(struct hc_core *c, uint32_t seat)
 
 	c->member_changes++;
 	if (p->state < HC_W_domain_state_ACTIVE && s->flags & SEAT_WAITS) {
-		hc_part_depart(c, p, seat, HC_W_depart_WITHDRAWN, "");
+		hc_part_depart(c, p, seat, HC_W_depart_WITHDRAWN, "", 0);
 		hc_part_drop_seat(c, p, seat);
 		hc_part_close_if_empty(c, p);
 		return;
 	}
-	s->session = 0;
-	s->block = HC_NONE;
+	/* its references are still read in the arena that it had */
 	if (s->state == HC_W_member_state_READY)
 		s->state = HC_W_member_state_DETACHED;
 }

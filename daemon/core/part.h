@@ -15,6 +15,10 @@
 /* ---- life (part.c) ---- */
 struct hc_part *hc_part_open(struct hc_core *c, uint64_t key_a, uint64_t key_b, uint32_t uid,
 			     uint32_t nranks, struct hc_str name);
+/* A stored part, with the slot that its record has; NULL when that is taken. */
+struct hc_part *hc_part_restore(struct hc_core *c, uint32_t slot, uint32_t reuse, uint64_t id,
+				uint32_t uid, uint32_t nranks, struct hc_str name);
+void hc_part_restored(struct hc_core *c, struct hc_part *p, const struct hc_m_domain_row *m);
 void hc_part_set_id(struct hc_core *c, struct hc_part *p, uint64_t id);
 struct hc_part *hc_part_by_id(struct hc_core *c, uint64_t id);
 /* The same, when `node` is its home: the only one that it obeys. */
@@ -22,9 +26,14 @@ struct hc_part *hc_part_of_home(struct hc_core *c, uint32_t node, uint64_t id);
 struct hc_part *hc_part_by_name(struct hc_core *c, uint32_t uid, struct hc_str name);
 /* What the indexes of names are keyed by. */
 uint64_t hc_name_key(uint32_t uid, struct hc_str name);
+/* What the index of keys is keyed by. */
+static inline uint64_t hc_part_key(uint64_t key_a, uint64_t key_b)
+{
+	return key_a ^ (key_b * 31);
+}
 /* That rank is here, of that process (0: nobody has attached to it yet). */
 bool hc_part_has(const struct hc_core *c, const struct hc_part *p, uint32_t rank, uint32_t pid);
-/* The one that has this rank; or else one that is forming still. */
+/* Of those that are not formed: the one that has this rank; or else one that is forming still. */
 struct hc_part *hc_part_by_key(struct hc_core *c, uint64_t key_a, uint64_t key_b, uint32_t rank,
 			       uint32_t pid);
 /* A new seat; HC_NONE when the limit of ranks is reached. */
@@ -57,7 +66,7 @@ void hc_part_stored(struct hc_core *c, struct hc_part *p);
 void hc_part_seat_died(struct hc_core *c, uint32_t seat);
 void hc_part_seat_detached(struct hc_core *c, uint32_t seat);
 void hc_part_depart(struct hc_core *c, struct hc_part *p, uint32_t seat, uint8_t why,
-		    const char *text);
+		    const char *text, uint64_t ticket);
 
 /* ---- ways in (part_join.c): requests of clients ---- */
 void hc_join_root_info(struct hc_core *c, struct hc_session *s, uint32_t request,
@@ -79,8 +88,17 @@ void hc_join_add_device(struct hc_core *c, struct hc_session *s, uint32_t reques
 			const struct hc_m_add_device *m);
 void hc_join_activate(struct hc_core *c, struct hc_session *s, uint32_t request,
 		      const struct hc_m_activate *m);
+
+/* ---- coming back (part_attach.c) ---- */
 void hc_join_attach(struct hc_core *c, struct hc_session *s, uint32_t request,
 		    const struct hc_m_attach *m);
+/* A repeated join whose first answer was lost finds its place in the domain that was formed
+ * meanwhile. True: it is answered. */
+bool hc_part_come_back(struct hc_core *c, struct hc_session *s, uint32_t request, uint64_t key_a,
+		       uint64_t key_b, uint32_t rank);
+/* The same for all local devices, which have no key: name, devices and process must be the same. */
+bool hc_part_local_back(struct hc_core *c, struct hc_session *s, uint32_t request,
+			struct hc_str name, const uint32_t *devices, uint32_t n);
 
 /* ---- the cut (part_drain.c) ---- */
 void hc_part_on_cut_ask(struct hc_core *c, uint32_t node, const struct hc_m_cut_ask *m);

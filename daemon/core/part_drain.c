@@ -44,7 +44,7 @@ void hc_part_ask_sample(struct hc_core *c, struct hc_part *p, uint32_t seat)
 	struct hc_action *a;
 
 	s->flags &= (uint8_t)~SEAT_SAMPLED;
-	if (!holds_place(s) || s->block == HC_NONE || !hc_session_get(c, s->session)) {
+	if (!holds_place(s) || s->process == HC_NONE || s->block == HC_NONE) {
 		s->flags |= SEAT_SAMPLED;
 		if (!s->running)
 			s->since_s = now_s(c);
@@ -57,7 +57,8 @@ void hc_part_ask_sample(struct hc_core *c, struct hc_part *p, uint32_t seat)
 	a->u.scan.epoch = p->epoch;
 	a->u.scan.rank = s->rank;
 	a->u.scan.block = s->block;
-	a->u.scan.tag = HC_TAG(p->reuse, p->epoch);
+	a->u.scan.pid = c->processes[s->process].pid;
+	a->u.scan.started = c->processes[s->process].started;
 	p->samples++;
 }
 
@@ -292,9 +293,9 @@ static uint32_t own_seat(struct hc_core *c, struct hc_session *s, uint32_t reque
 	return seat;
 }
 
-static void let_go(struct hc_core *c, struct hc_part *p, uint32_t seat)
+static void let_go(struct hc_core *c, struct hc_part *p, uint32_t seat, uint64_t ticket)
 {
-	hc_part_depart(c, p, seat, HC_W_depart_LEFT, "");
+	hc_part_depart(c, p, seat, HC_W_depart_LEFT, "", ticket);
 	hc_part_release_seat(c, seat);
 	c->seats[seat].state = HC_W_member_state_LEFT;
 }
@@ -345,7 +346,9 @@ static bool leave_one(struct hc_core *c, struct hc_part *p, struct hc_ask *a)
 				hc_word_op_kind(s->op_kind), (unsigned long long)s->begun);
 			code = HC_E_FORCED;
 		}
-		let_go(c, p, seat);
+		let_go(c, p, seat, code ? 0 : hc_ask_open(c, a->session, a->request));
+		if (!code)
+			return true; /* answered when it is stored */
 	}
 	if (!hc_session_get(c, a->session))
 		return true;
@@ -391,7 +394,8 @@ void hc_part_abort(struct hc_core *c, struct hc_session *s, uint32_t request,
 
 	if (seat == HC_NONE)
 		return;
-	hc_part_depart(c, p, seat, HC_W_depart_ABORTED, hc_str_copy(m->reason, text, sizeof(text)));
+	hc_part_depart(c, p, seat, HC_W_depart_ABORTED, hc_str_copy(m->reason, text, sizeof(text)),
+		       0);
 	hc_part_release_seat(c, seat);
 	c->seats[seat].state = HC_W_member_state_DEAD;
 	hc_emit_done(c, s->id, request, 0, "");

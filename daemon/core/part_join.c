@@ -94,7 +94,7 @@ static void take_over(struct hc_core *c, struct hc_part *p, uint32_t seat, const
 	if (!reserved || s->block != HC_NONE)
 		return;
 	refuse(c, j, HC_E_LIMIT, "the op arena of this process is full: it is in too many domains");
-	hc_part_depart(c, p, seat, HC_W_depart_WITHDRAWN, "");
+	hc_part_depart(c, p, seat, HC_W_depart_WITHDRAWN, "", 0);
 	hc_part_drop_seat(c, p, seat);
 }
 
@@ -243,6 +243,8 @@ static void join_one(struct hc_core *c, struct join *j)
 	char text[512];
 	int r;
 
+	if (hc_part_come_back(c, j->s, j->request, j->key_a, j->key_b, j->rank))
+		return;
 	if (j->device == HC_NONE)
 		j->device = any_device(c, j);
 	r = check(c, j, text, sizeof(text));
@@ -290,6 +292,7 @@ void hc_join_root_info(struct hc_core *c, struct hc_session *s, uint32_t request
 	hc_rng_bytes(c, b.token.b, sizeof(b.token.b));
 	memcpy(b.node.b, c->self.node_id, sizeof(b.node.b));
 	b.home = hc_str(c->self.name);
+	b.start = c->self.start;
 	b.name = m->name;
 	b.id = hc_home_draw_id(c);
 	root_key(&j, &b);
@@ -377,6 +380,9 @@ void hc_join_root(struct hc_core *c, struct hc_session *s, uint32_t request,
 	}
 	j.id = b.id;
 	j.name = b.name;
+	/* what an earlier daemon was told of it is forgotten: those who ask again form it anew */
+	if (j.home == HC_SELF_NODE && b.start != c->self.start && !hc_home_by_id(c, b.id))
+		j.id = 0;
 	root_key(&j, &b);
 	if (!again_after(c, &j))
 		join_one(c, &j);
@@ -520,6 +526,8 @@ void hc_join_local(struct hc_core *c, struct hc_session *s, uint32_t request,
 	int r;
 
 	j.nranks = list_wanted(c, m, devices);
+	if (hc_part_local_back(c, s, request, m->name, devices, j.nranks))
+		return;
 	r = local_check(c, &j, devices, text, sizeof(text));
 	if (r) {
 		refuse(c, &j, r, text);
@@ -536,7 +544,7 @@ void hc_join_local(struct hc_core *c, struct hc_session *s, uint32_t request,
 		if (sit(c, p, &j)) {
 			/* those who sit already are cancelled with the part's seats */
 			while (p->nseats) {
-				hc_part_depart(c, p, p->seats, HC_W_depart_WITHDRAWN, "");
+				hc_part_depart(c, p, p->seats, HC_W_depart_WITHDRAWN, "", 0);
 				hc_part_drop_seat(c, p, p->seats);
 			}
 			hc_part_close_if_empty(c, p);

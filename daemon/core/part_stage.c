@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Domains that are made for others (way 3), and attaching to a rank; see part.h.
+ * Domains that are made for others (way 3); see part.h.
  *
  * An agent creates the domain, gives each rank its device, and activates it; processes attach to
- * ranks later. Home and part of such a domain are on the agent's node. Attaching is also how a
- * process comes back to its rank after a lost session: it gets a block of its new op arena.
+ * ranks later (part_attach.c). Home and part of such a domain are on the agent's node.
  */
 #include "part.h"
 
@@ -128,85 +127,4 @@ void hc_join_activate(struct hc_core *c, struct hc_session *s, uint32_t request,
 
 	if (p)
 		hc_home_activate(c, p->id, s, request, m->timeout_ms);
-}
-
-/* May this session take the seat? Returns 0, or the outcome with the reason. */
-static int attach_check(struct hc_core *c, const struct hc_part *p, uint32_t seat,
-			const struct hc_session *s, const struct hc_m_attach *m, char *text,
-			size_t bytes)
-{
-	const struct hc_seat *t = seat == HC_NONE ? NULL : &c->seats[seat];
-
-	if (p->state < HC_W_domain_state_ACTIVE || p->state > HC_W_domain_state_DRAINING) {
-		snprintf(text, bytes, "the domain is %s", hc_word_domain_state(p->state));
-		return p->state < HC_W_domain_state_ACTIVE ? HC_E_NOT_READY : HC_E_GONE;
-	}
-	if (m->epoch && m->epoch != p->epoch) {
-		snprintf(text, bytes, "epoch %u: the domain is in epoch %u", m->epoch, p->epoch);
-		return HC_E_GONE;
-	}
-	if (!t) {
-		snprintf(text, bytes, "rank %u has no place on this node", m->rank);
-		return HC_E_NOT_FOUND;
-	}
-	if (t->state == HC_W_member_state_DEAD || t->state == HC_W_member_state_LEFT) {
-		snprintf(text, bytes, "rank %u has %s", m->rank,
-			 t->state == HC_W_member_state_DEAD ? "died" : "left");
-		return HC_E_GONE;
-	}
-	if (t->process != HC_NONE && t->process != s->process) {
-		snprintf(text, bytes, "rank %u is held by process %u", m->rank,
-			 c->processes[t->process].pid);
-		return HC_E_BUSY;
-	}
-	if (t->process == HC_NONE)
-		return hc_device_check(c, t->device, m->rank, s->process, false, NULL, text, bytes);
-	return 0;
-}
-
-void hc_join_attach(struct hc_core *c, struct hc_session *s, uint32_t request,
-		    const struct hc_m_attach *m)
-{
-	struct hc_part *p =
-		m->id ? hc_part_by_id(c, m->id) : hc_part_by_name(c, uid_of(c, s), m->name);
-	struct hc_seat *t;
-	uint32_t seat, block;
-	bool shared;
-	char text[512];
-	int r;
-
-	if (!p || p->uid != uid_of(c, s)) {
-		hc_emit_error(c, s->id, request, p ? HC_E_PERMISSION : HC_E_NOT_FOUND,
-			      p ? "the domain belongs to another user"
-				: "no such domain of yours here");
-		return;
-	}
-	seat = hc_part_find_seat(c, p, m->rank);
-	r = attach_check(c, p, seat, s, m, text, sizeof(text));
-	block = r ? HC_NONE : hc_session_block(c, s);
-	if (!r && block == HC_NONE) {
-		r = HC_E_LIMIT;
-		HC_TEXT(text, "the op arena of this process is full: it is in too many domains");
-	}
-	if (r) {
-		hc_emit_error(c, s->id, request, r, text);
-		return;
-	}
-	t = &c->seats[seat];
-	if (t->process == HC_NONE)
-		hc_home_attached(c, p->id, m->rank, s->process);
-	shared = t->flags & SEAT_SHARED;
-	if (t->flags & SEAT_WAITS && hc_session_get(c, t->session))
-		hc_emit_error(c, t->session, t->request, HC_E_IN_PROGRESS,
-			      "the same process asked for this rank again; that request is "
-			      "answered");
-	hc_part_release_seat(c, seat);
-	hc_session_bind(c, seat, s);
-	hc_part_take_device(c, seat, shared);
-	t->block = block;
-	t->request = request;
-	t->flags |= SEAT_WAITS;
-	t->state = HC_W_member_state_READY;
-	c->member_changes++;
-	hc_part_answer_joined(c, p, seat);
 }

@@ -33,9 +33,11 @@ static uint32_t process_find(struct hc_core *c, uint32_t pid, uint64_t started)
 	return HC_NONE;
 }
 
-static uint32_t process_enter(struct hc_core *c, const struct hc_cred *cred)
+uint32_t hc_session_process(struct hc_core *c, const struct hc_cred *cred, bool *fresh)
 {
 	uint32_t n = process_find(c, cred->pid, cred->started);
+
+	*fresh = n == HC_NONE;
 
 	if (n == HC_NONE) {
 		n = hc_pool_get(&c->process_pool);
@@ -90,6 +92,7 @@ void hc_session_hello(struct hc_core *c, const struct hc_event *ev)
 	struct hc_m_hello m;
 	struct hc_session *s;
 	uint64_t *blocks;
+	bool fresh;
 	char text[160];
 
 	hc_assert(slot < c->lim.sessions && !c->sessions[slot].id);
@@ -105,7 +108,7 @@ void hc_session_hello(struct hc_core *c, const struct hc_event *ev)
 		hc_emit_error(c, ev->session, f->head.id, HC_E_VERSION, text);
 		return;
 	}
-	n = process_enter(c, cred);
+	n = hc_session_process(c, cred, &fresh);
 	if (n == HC_NONE) {
 		hc_emit_error(c, ev->session, f->head.id, HC_E_LIMIT,
 			      "too many client processes: clients_max is reached");
@@ -265,7 +268,22 @@ void hc_session_block_free(struct hc_core *c, uint64_t session, uint32_t block)
 		s->block_hint = block / 64;
 }
 
+bool hc_session_block_claim(struct hc_session *s, uint32_t block)
+{
+	if (block >= HC_ARENA_BLOCKS || s->blocks[block / 64] >> (block % 64) & 1)
+		return false;
+	s->blocks[block / 64] |= 1ull << (block % 64);
+	return true;
+}
+
 /* ---- seats ---- */
+
+void hc_session_hold(struct hc_core *c, uint32_t seat, uint32_t process)
+{
+	hc_assert(c->seats[seat].process == HC_NONE);
+	c->seats[seat].process = process;
+	hc_list_push(&c->processes[process].seats, &c->seat_links, seat);
+}
 
 void hc_session_bind(struct hc_core *c, uint32_t seat, struct hc_session *s)
 {

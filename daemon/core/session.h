@@ -28,6 +28,12 @@ bool hc_session_reap(struct hc_core *c);
 uint32_t hc_session_block(struct hc_core *c, struct hc_session *s);
 void hc_session_block_free(struct hc_core *c, uint64_t session, uint32_t block);
 
+/* The process, entered if it is new to the core (*fresh); HC_NONE when there are too many. */
+uint32_t hc_session_process(struct hc_core *c, const struct hc_cred *cred, bool *fresh);
+/* A seat belongs to a process that has no session yet. */
+void hc_session_hold(struct hc_core *c, uint32_t seat, uint32_t process);
+/* Mark a block as used; false when it is taken or no block. */
+bool hc_session_block_claim(struct hc_session *s, uint32_t block);
 /* A seat takes or loses its process and session. */
 void hc_session_bind(struct hc_core *c, uint32_t seat, struct hc_session *s);
 void hc_session_unbind(struct hc_core *c, uint32_t seat);

@@ -184,6 +184,7 @@ struct hc_ask {
 	uint64_t ticket; /* generation << 32 | number */
 	uint64_t session;
 	uint64_t deadline; /* of a leave */
+	uint64_t stored;   /* PERSIST number that the answer waits for */
 	uint32_t request;
 	uint32_t rank; /* of a leave */
 	uint32_t node;
@@ -270,6 +271,8 @@ struct hc_core {
 	struct hc_list
 		storing; /* homes, and domains_max + parts, that wait for their row, in order */
 	struct hc_links store_links;
+	struct hc_list
+		departed;    /* asks of ranks that left, in order of `stored`; links: ask_links */
 	struct hc_list over; /* homes that are HOME_OVER; links: store_links */
 
 	struct hc_ask *asks;
@@ -311,6 +314,7 @@ struct hc_core {
 	uint64_t persist_seq, persisted; /* last number given, last one stored */
 	uint64_t member_changes, domain_changes, session_changes;
 	uint64_t requests, refused;
+	bool started;
 	uint32_t nactive, nforming, ndamaged, nseats;
 };
 

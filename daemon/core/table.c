@@ -55,6 +55,30 @@ void hc_pool_put(struct hc_pool *p, uint32_t number)
 	p->used--;
 }
 
+bool hc_pool_claim(struct hc_pool *p, uint32_t number)
+{
+	hc_assert(!p->head);
+	if (number >= p->cap || p->next[number] == HC_NONE)
+		return false;
+	p->next[number] = HC_NONE; /* marks a claim until the pool is settled */
+	if (number >= p->fresh)
+		p->fresh = number + 1;
+	return true;
+}
+
+void hc_pool_settle(struct hc_pool *p)
+{
+	uint32_t i;
+
+	p->used = p->fresh;
+	for (i = 0; i < p->fresh; i++) {
+		if (p->next[i] == HC_NONE)
+			p->next[i] = 0;
+		else
+			hc_pool_put(p, i);
+	}
+}
+
 /* ---- index ---- */
 
 static uint32_t pow2_at_least(uint32_t n)

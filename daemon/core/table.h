@@ -30,6 +30,10 @@ struct hc_pool {
 void hc_pool_init(struct hc_pool *p, struct hc_mem *m, uint32_t cap);
 uint32_t hc_pool_get(struct hc_pool *p); /* HC_NONE when full */
 void hc_pool_put(struct hc_pool *p, uint32_t number);
+/* While a pool is being filled again: take that number (false: taken, or too large); then settle
+ * once, before the first get. */
+bool hc_pool_claim(struct hc_pool *p, uint32_t number);
+void hc_pool_settle(struct hc_pool *p);
 
 struct hc_index {
 	uint32_t *bucket; /* number + 1 */

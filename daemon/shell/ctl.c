@@ -201,6 +201,37 @@ const struct hc_arena *hc_ctl_arena(struct hc_ctl *ctl, uint64_t session)
 	return hc_procs_arena(ctl->procs, session);
 }
 
+void hc_ctl_arena_used(struct hc_ctl *ctl, uint64_t session)
+{
+	hc_procs_arena_used(ctl->procs, session);
+}
+
+const struct hc_arena *hc_ctl_arena_of(struct hc_ctl *ctl, uint32_t pid, uint64_t started,
+				       uint64_t domain, uint32_t block)
+{
+	return hc_procs_arena_of(ctl->procs, pid, started, domain, block);
+}
+
+void hc_ctl_take_back(struct hc_ctl *ctl, struct hc_stored_arena *a)
+{
+	struct hc_fdstore store = {.worker = ctl->worker};
+	struct hc_proc *p = NULL;
+	int r = HC_E_INVALID;
+
+	if (hc_ctl_watch(ctl, a->pid, a->started))
+		p = hc_procs_add(ctl->procs, a->pid, a->started, -1);
+	if (p)
+		r = hc_procs_arena_back(p, a);
+	else
+		close(a->fd);
+	a->fd = -1;
+	if (!r)
+		return;
+	hc_log(p ? HC_LOG_WARN : HC_LOG_INFO, "a stored arena of pid %u is dropped: %s", a->pid,
+	       p ? "it is damaged" : "the process is gone");
+	hc_fdstore_drop(&store, a);
+}
+
 bool hc_ctl_watch(struct hc_ctl *ctl, uint32_t pid, uint64_t started)
 {
 	int fd;
@@ -326,29 +357,40 @@ static void take_frame(struct hc_ctl *ctl, struct hc_in *in)
 		hc_ctl_malformed(ctl, c, in->frame.head.id, true, "a request before hello");
 }
 
+static void close_unwanted(struct hc_ctl *ctl, int *fd)
+{
+	if (*fd < 0)
+		return;
+	close(*fd);
+	*fd = -1;
+	ctl->counts.descriptors++;
+}
+
 static void take_packet(struct hc_ctl *ctl, struct hc_conn *c, struct hc_got *got)
 {
-	struct hc_in in = {.conn = c, .fd = got->nfds ? got->fds[0] : -1};
+	struct hc_in in = {.conn = c,
+			   .fd = got->nfds ? got->fds[0] : -1,
+			   .second = got->nfds > 1 ? got->fds[1] : -1};
 	const uint8_t *p = got->bytes;
 	size_t left = got->len;
 	unsigned i;
 
-	for (i = 1; i < got->nfds; i++) {
-		close(got->fds[i]);
-		ctl->counts.descriptors++;
-	}
+	for (i = 2; i < got->nfds; i++)
+		close_unwanted(ctl, &got->fds[i]);
 	if (!c->ending && check_frames(ctl, c, got)) {
 		while (left && !c->closed && !c->ending && !hc_frame_next(&p, &left, &in.frame)) {
+			if (in.frame.head.type != HC_MSG_hello)
+				close_unwanted(ctl, &in.second);
 			take_frame(ctl, &in);
-			if (in.fd >= 0) { /* not wanted by the first frame, so by none */
-				close(in.fd);
-				in.fd = -1;
-				ctl->counts.descriptors++;
-			}
+			/* not wanted by the first frame, so by none */
+			close_unwanted(ctl, &in.fd);
+			close_unwanted(ctl, &in.second);
 		}
 	}
 	if (in.fd >= 0)
 		close(in.fd);
+	if (in.second >= 0)
+		close(in.second);
 }
 
 /* One batch. False: nothing more is there, or the connection ended. */
@@ -544,8 +586,13 @@ int hc_ctl_new(const struct hc_ctl_args *args, struct hc_ctl **out)
 		hc_ctl_free(ctl);
 		return -ENOMEM;
 	}
-	for (i = 0; i < ctl->sessions_max; i++)
+	if (hc_fdstore_exists())
+		hc_procs_set_fdstore(ctl->procs, &(struct hc_fdstore){.worker = ctl->worker});
+	for (i = 0; i < ctl->sessions_max; i++) {
 		ctl->slots[i].next_free = i + 1;
+		/* a number of an earlier daemon's session is none of this one's */
+		ctl->slots[i].generation = args->start << 16;
+	}
 	*out = ctl;
 	return 0;
 }

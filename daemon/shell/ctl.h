@@ -29,6 +29,7 @@ struct hc_ctl_args {
 	struct hc_worker *worker;
 	struct hc_caller_rules rules;
 	uint32_t sessions_max;
+	uint32_t start; /* number of this start of the daemon */
 	uint64_t table_bytes_max;
 };
 
@@ -53,6 +54,13 @@ void hc_ctl_reply(struct hc_ctl *ctl, uint64_t session, const uint8_t *frame, ui
 void hc_ctl_notify(struct hc_ctl *ctl, uint64_t session, const uint8_t *frame, uint32_t len);
 void hc_ctl_close(struct hc_ctl *ctl, uint64_t session);
 const struct hc_arena *hc_ctl_arena(struct hc_ctl *ctl, uint64_t session);
+/* The session got its first rank. */
+void hc_ctl_arena_used(struct hc_ctl *ctl, uint64_t session);
+/* The one in which a process that has no session counts for that domain; NULL: none. */
+const struct hc_arena *hc_ctl_arena_of(struct hc_ctl *ctl, uint32_t pid, uint64_t started,
+				       uint64_t domain, uint32_t block);
+/* An arena that the service manager kept; takes the descriptor. Of a dead process: dropped. */
+void hc_ctl_take_back(struct hc_ctl *ctl, struct hc_stored_arena *a);
 /* Watch a process that is known from a stored domain. False: it is gone. */
 bool hc_ctl_watch(struct hc_ctl *ctl, uint32_t pid, uint64_t started);
 

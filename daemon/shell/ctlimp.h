@@ -40,11 +40,12 @@ struct hc_ctl {
 	unsigned waiting; /* connections without a session */
 };
 
-/* A frame and the descriptor that came with it (-1: none; the taker sets it to -1). */
+/* A frame and the descriptors that came with it (-1: none; the taker sets them to -1). Only hello
+ * has two. */
 struct hc_in {
 	struct hc_conn *conn;
 	struct hc_frame frame;
-	int fd;
+	int fd, second;
 };
 
 struct hc_conn *hc_ctl_conn(struct hc_ctl *ctl, uint64_t session);

@@ -3,8 +3,11 @@
  * How a session begins.
  *
  * The hello is judged in this order: is it well formed, is there a common protocol version, who
- * is it, is a slot free. Only then does the core hear of it. Every refusal is one line that says
- * what to do, and ends the connection.
+ * is it, is a slot free, is the arena that it brings its own. Only then does the core hear of
+ * it. Every refusal is one line that says what to do, and ends the connection.
+ *
+ * A process that brings its arena back has given its earlier session up, also when that looks
+ * alive here: a child by fork may hold the socket open. So that session ends.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -74,12 +77,39 @@ void hc_ctl_free_slot(struct hc_ctl *ctl, uint64_t session)
 
 /* ---- hello ---- */
 
-static int enter(struct hc_ctl *ctl, struct hc_conn *c, struct hc_caller *caller, char *why,
-		 size_t size)
+/* `brought`: a descriptor, or -1 for a new arena. */
+static int give_arena(struct hc_ctl *ctl, struct hc_proc *p, uint64_t session, int brought,
+		      char *why, size_t size)
 {
 	const struct hc_arena *arena;
-	struct hc_proc *p;
+	struct hc_conn *old;
+	uint64_t before;
 	int r;
+
+	r = brought < 0 ? hc_procs_arena_make(p, session, &arena)
+			: hc_procs_arena_adopt(p, session, brought, &before);
+	if (r == HC_E_INVALID) {
+		snprintf(why, size,
+			 "the second descriptor of hello is no op arena of this process (a sealed "
+			 "memfd of %u blocks)",
+			 HC_ARENA_BLOCKS);
+		return r;
+	}
+	if (r) {
+		snprintf(why, size, "the daemon cannot make shared memory for the session: %s",
+			 r < 0 ? strerror(-r) : "refused");
+		return HC_E_RESOURCE_EXHAUSTED;
+	}
+	old = brought >= 0 && before ? hc_ctl_conn(ctl, before) : NULL;
+	if (old)
+		hc_ctl_end(ctl, old);
+	return 0;
+}
+
+static int enter(struct hc_ctl *ctl, struct hc_conn *c, struct hc_caller *caller, int brought,
+		 char *why, size_t size)
+{
+	struct hc_proc *p;
 
 	p = hc_procs_add(ctl->procs, caller->cred.pid, caller->cred.started, caller->pidfd);
 	if (!p) {
@@ -92,50 +122,80 @@ static int enter(struct hc_ctl *ctl, struct hc_conn *c, struct hc_caller *caller
 		return HC_E_LIMIT;
 	}
 	hc_procs_attach(p, c);
-	r = hc_procs_arena_make(p, c->session, &arena);
-	if (r) {
-		snprintf(why, size, "the daemon cannot make shared memory for the session: %s",
-			 r < 0 ? strerror(-r) : "refused");
-		return HC_E_RESOURCE_EXHAUSTED;
-	}
-	return 0;
+	return give_arena(ctl, p, c->session, brought, why, size);
 }
 
-void hc_ctl_hello(struct hc_ctl *ctl, struct hc_in *in)
+/* Which of the descriptors is what: a pidfd first, where one was sent; then the arena. */
+static void sort_fds(struct hc_in *in, const struct hc_m_hello *m, int *pidfd, int *arena)
+{
+	*pidfd = in->fd;
+	*arena = -1;
+	if (!(m->flags & 1))
+		return;
+	*arena = in->second;
+	if (*arena < 0) {
+		*arena = in->fd;
+		*pidfd = -1;
+	}
+}
+
+static int admit(struct hc_ctl *ctl, struct hc_in *in, const struct hc_m_hello *m, char *why,
+		 size_t size)
 {
 	struct hc_conn *c = in->conn;
 	struct hc_caller caller;
+	int r, pidfd, arena;
+
+	sort_fds(in, m, &pidfd, &arena);
+	if (m->flags & 1 && arena < 0) {
+		snprintf(why, size,
+			 "hello says that it brings an op arena, and no descriptor came");
+		return HC_E_INVALID;
+	}
+	r = hc_caller_identify(c->fd, pidfd, &ctl->rules, &caller, why, size);
+	if (r)
+		return r;
+	c->role = caller.cred.role;
+	c->proto = m->proto_max < HC_PROTO_MAX ? m->proto_max : HC_PROTO_MAX;
+	r = enter(ctl, c, &caller, arena, why, size);
+	if (r)
+		return r;
+	c->known = true;
+	hc_loop_hello(ctl->loop, c->session, &in->frame, &caller.cred);
+	return 0;
+}
+
+static void hear(struct hc_ctl *ctl, struct hc_in *in)
+{
+	struct hc_conn *c = in->conn;
 	struct hc_m_hello m;
 	char why[512];
-	int r, sent = in->fd;
+	int r;
 
-	in->fd = -1;
 	if (c->session) {
 		hc_ctl_error(ctl, c, in->frame.head.id, HC_E_INVALID,
 			     "hello was said already on this connection");
-		goto out;
+		return;
 	}
 	if (in->frame.head.version != HC_PROTO_MIN ||
 	    hc_decode(&hc_desc_hello, HC_PROTO_MIN, in->frame.body, in->frame.body_len, &m) ||
 	    m.proto_min > m.proto_max) {
 		hc_ctl_malformed(ctl, c, in->frame.head.id, true, "a malformed hello");
-		goto out;
+		return;
 	}
 	if (!version_fits(ctl, in, &m))
-		goto out;
-	r = hc_caller_identify(c->fd, sent, &ctl->rules, &caller, why, sizeof(why));
-	if (!r) {
-		c->role = caller.cred.role;
-		c->proto = m.proto_max < HC_PROTO_MAX ? m.proto_max : HC_PROTO_MAX;
-		r = enter(ctl, c, &caller, why, sizeof(why));
-	}
-	if (r) {
+		return;
+	r = admit(ctl, in, &m, why, sizeof(why));
+	if (r)
 		refuse(ctl, in, r, why);
-		goto out;
-	}
-	c->known = true;
-	hc_loop_hello(ctl->loop, c->session, &in->frame, &caller.cred);
-out:
-	if (sent >= 0)
-		close(sent);
+}
+
+void hc_ctl_hello(struct hc_ctl *ctl, struct hc_in *in)
+{
+	hear(ctl, in);
+	if (in->fd >= 0)
+		close(in->fd);
+	if (in->second >= 0)
+		close(in->second);
+	in->fd = in->second = -1;
 }

@@ -17,8 +17,8 @@
 #define SCANS_TURN 4096u /* samples taken in one turn at most */
 
 struct scan {
-	uint64_t session, domain;
-	uint32_t epoch, rank, block;
+	uint64_t session, domain, started;
+	uint32_t epoch, rank, block, pid;
 };
 
 struct hc_loop {
@@ -73,7 +73,8 @@ static int grant_fd(struct hc_loop *l, const struct hc_action *a)
 			fd = fcntl(arena->fd, F_DUPFD_CLOEXEC, 3);
 		r = fd < 0 ? -errno : 0;
 		break;
-	case HC_GRANT_SLAB:
+	case HC_GRANT_SLAB: /* with the first rank that a session gets */
+		hc_ctl_arena_used(l->ctl, a->session);
 		r = hc_pages_slab_fd(l->pages, a->u.reply.uid, a->u.reply.slab, &fd);
 		break;
 	}
@@ -153,7 +154,9 @@ static void do_scan(struct hc_loop *l, const struct hc_action *a)
 			      .domain = a->u.scan.domain,
 			      .epoch = a->u.scan.epoch,
 			      .rank = a->u.scan.rank,
-			      .block = a->u.scan.block};
+			      .block = a->u.scan.block,
+			      .pid = a->u.scan.pid,
+			      .started = a->u.scan.started};
 }
 
 static void do_persist(struct hc_loop *l, const struct hc_action *a)
@@ -229,9 +232,19 @@ static bool fence(struct hc_loop *l)
 	return true;
 }
 
+/* Of the seat's session; when that is over, or of an earlier daemon's, what its process has. */
+static const struct hc_arena *arena_of(struct hc_loop *l, const struct scan *s)
+{
+	const struct hc_arena *arena = s->session ? hc_ctl_arena(l->ctl, s->session) : NULL;
+
+	if (arena)
+		return arena;
+	return hc_ctl_arena_of(l->ctl, s->pid, s->started, s->domain, s->block);
+}
+
 static void sample(struct hc_loop *l, const struct scan *s)
 {
-	const struct hc_arena *arena = hc_ctl_arena(l->ctl, s->session);
+	const struct hc_arena *arena = arena_of(l, s);
 	struct hc_event ev = {.kind = HC_EV_OPS_SAMPLE, .session = s->session};
 	struct hc_arena_sample got;
 

@@ -380,6 +380,14 @@ int hc_arena_adopt(int fd, struct hc_arena *arena)
 	return arena_map(fd, arena);
 }
 
+bool hc_arena_same(const struct hc_arena *arena, int fd)
+{
+	struct stat a, b;
+
+	return !fstat(arena->fd, &a) && !fstat(fd, &b) && a.st_dev == b.st_dev &&
+	       a.st_ino == b.st_ino;
+}
+
 void hc_arena_drop(struct hc_arena *arena)
 {
 	if (!arena->blocks)

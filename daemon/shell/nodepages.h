@@ -80,6 +80,8 @@ int hc_arena_make(struct hc_arena *arena);
 /* A descriptor that came from outside; the arena owns it on success. HC_E_INVALID: it is no
  * memfd of that size, or not sealed. */
 int hc_arena_adopt(int fd, struct hc_arena *arena);
+/* Is this descriptor the same memory? */
+bool hc_arena_same(const struct hc_arena *arena, int fd);
 void hc_arena_drop(struct hc_arena *arena);
 
 struct hc_arena_sample {

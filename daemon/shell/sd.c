@@ -1,10 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The service manager; see sd.h. */
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <fcntl.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stddef.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 #include <systemd/sd-daemon.h>
@@ -12,15 +18,56 @@
 #include "sd.h"
 
 #define WATCHDOG_LEAST_US 100000u
+#define TELL_MS           100
+
+/* ---- what the manager is told ---- */
+
+/*
+ * The main loop must not wait for a manager that does not read; sd_notify would. So its words go
+ * out without waiting for longer than a moment, and are lost if there is no room.
+ */
+static void tell(const char *text)
+{
+	const char *path = getenv("NOTIFY_SOCKET");
+	struct sockaddr_un a = {.sun_family = AF_UNIX};
+	size_t n = path ? strlen(path) : 0;
+	struct pollfd p = {.events = POLLOUT};
+
+	if (!n || n >= sizeof(a.sun_path) || (path[0] != '/' && path[0] != '@'))
+		return;
+	memcpy(a.sun_path, path, n);
+	if (path[0] == '@')
+		a.sun_path[0] = '\0';
+	p.fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (p.fd < 0)
+		return;
+	if (connect(p.fd, (struct sockaddr *)&a,
+		    (socklen_t)(offsetof(struct sockaddr_un, sun_path) + n)) ||
+	    poll(&p, 1, TELL_MS) < 0 || send(p.fd, text, strlen(text), MSG_NOSIGNAL) < 0)
+		hc_log(HC_LOG_DEBUG, "the service manager was not told: %s", strerror(errno));
+	close(p.fd);
+}
+
+static void tellf(const char *format, ...) __attribute__((format(printf, 1, 2)));
+static void tellf(const char *format, ...)
+{
+	char text[600];
+	va_list ap;
+
+	va_start(ap, format);
+	vsnprintf(text, sizeof(text), format, ap);
+	va_end(ap);
+	tell(text);
+}
 
 void hc_sd_ready(const char *status)
 {
-	sd_notifyf(0, "READY=1\nSTATUS=%s", status);
+	tellf("READY=1\nSTATUS=%s", status);
 }
 
 void hc_sd_status(const char *status)
 {
-	sd_notifyf(0, "STATUS=%s", status);
+	tellf("STATUS=%s", status);
 }
 
 void hc_sd_reloading(void)
@@ -28,19 +75,18 @@ void hc_sd_reloading(void)
 	struct timespec t;
 
 	clock_gettime(CLOCK_MONOTONIC, &t);
-	sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%" PRIu64,
-		   (uint64_t)t.tv_sec * 1000000u + (uint64_t)t.tv_nsec / 1000u);
+	tellf("RELOADING=1\nMONOTONIC_USEC=%" PRIu64,
+	      (uint64_t)t.tv_sec * 1000000u + (uint64_t)t.tv_nsec / 1000u);
 }
 
 void hc_sd_stopping(void)
 {
-	sd_notify(0,
-		  "STOPPING=1\nSTATUS=stopping; domains stay and are taken back at the next start");
+	tell("STOPPING=1\nSTATUS=stopping; domains stay and are taken back at the next start");
 }
 
 void hc_sd_watchdog(void)
 {
-	sd_notify(0, "WATCHDOG=1");
+	tell("WATCHDOG=1");
 }
 
 uint64_t hc_sd_watchdog_ns(void)
@@ -58,23 +104,73 @@ uint64_t hc_sd_watchdog_ns(void)
 	return usec * 1000u / 2u;
 }
 
-int hc_sd_listen_fd(void)
+void hc_sd_store_fd(const char *name, int fd)
 {
-	int n = sd_listen_fds(1), fd = -1, i;
+	char text[128];
 
-	for (i = SD_LISTEN_FDS_START; i < SD_LISTEN_FDS_START + n; i++) {
-		if (fd < 0 && sd_is_socket_unix(i, SOCK_SEQPACKET, 1, NULL, 0) > 0) {
-			fd = i;
-			/* the manager's is blocking, and the main loop accepts until EAGAIN */
-			if (fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK))
-				hc_log(HC_LOG_WARN, "descriptor %d: %s", i, strerror(errno));
+	snprintf(text, sizeof(text), "FDSTORE=1\nFDNAME=%s", name);
+	sd_pid_notify_with_fds(0, 0, text, &fd, 1);
+}
+
+void hc_sd_unstore_fd(const char *name)
+{
+	sd_notifyf(0, "FDSTOREREMOVE=1\nFDNAME=%s", name);
+}
+
+/* The manager's socket is blocking, and the main loop accepts until EAGAIN. */
+static bool take_socket(struct hc_sd_fds *fds, int fd)
+{
+	if (fds->listen >= 0 || sd_is_socket_unix(fd, SOCK_SEQPACKET, 1, NULL, 0) <= 0)
+		return false;
+	fds->listen = fd;
+	if (fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK))
+		hc_log(HC_LOG_WARN, "descriptor %d: %s", fd, strerror(errno));
+	return true;
+}
+
+static bool take_arena(struct hc_sd_fds *fds, int fd, const char *name)
+{
+	struct hc_stored_arena a;
+
+	if (!hc_fdstore_parse(name, &a))
+		return false;
+	a.fd = fd;
+	fds->arenas[fds->narenas++] = a;
+	return true;
+}
+
+int hc_sd_take_fds(struct hc_sd_fds *fds)
+{
+	char **names = NULL;
+	int n, i;
+
+	*fds = (struct hc_sd_fds){.listen = -1};
+	n = sd_listen_fds_with_names(1, &names);
+	if (n <= 0)
+		return n == -ENOMEM ? n : 0;
+	fds->arenas = calloc((size_t)n, sizeof(*fds->arenas));
+	for (i = 0; i < n; i++) {
+		int fd = SD_LISTEN_FDS_START + i;
+		const char *name = names && names[i] ? names[i] : "";
+
+		if (fds->arenas && (take_arena(fds, fd, name) || take_socket(fds, fd)))
 			continue;
-		}
 		hc_log(HC_LOG_WARN,
-		       "descriptor %d of the service manager is not used; wanted: one Unix socket "
-		       "with ListenSequentialPacket=",
-		       i);
-		close(i);
+		       "descriptor %d (%.64s) of the service manager is not used; wanted: one Unix "
+		       "socket with ListenSequentialPacket=, and arenas that hcommd stored",
+		       fd, name);
+		close(fd);
 	}
-	return fd;
+	for (i = 0; names && names[i]; i++)
+		free(names[i]);
+	free(names);
+	return fds->arenas ? 0 : -ENOMEM;
+}
+
+void hc_sd_fds_fini(struct hc_sd_fds *fds)
+{
+	while (fds->narenas)
+		close(fds->arenas[--fds->narenas].fd);
+	free(fds->arenas);
+	fds->arenas = NULL;
 }

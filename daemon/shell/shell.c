@@ -254,6 +254,7 @@ static int make_ctl(struct hc_shell *sh)
 				   .shell = sh,
 				   .worker = sh->worker,
 				   .sessions_max = sh->limits.sessions,
+				   .start = sh->self.start,
 				   .table_bytes_max = sh->conf.table_bytes_max};
 	char warning[256];
 	int r;
@@ -274,9 +275,13 @@ static int make_ctl(struct hc_shell *sh)
 
 static void begin(struct hc_shell *sh, struct hc_rows *rows)
 {
+	size_t n;
 	uint32_t i;
 	char text[160];
 
+	for (n = 0; n < sh->fds.narenas; n++)
+		hc_ctl_take_back(sh->ctl, &sh->fds.arenas[n]);
+	sh->fds.narenas = 0;
 	hc_rows_feed(rows, sh->loop, sh->ctl);
 	hc_loop_begin(sh->loop);
 	hc_rows_feed_dead(rows, sh->loop);
@@ -294,11 +299,10 @@ static void begin(struct hc_shell *sh, struct hc_rows *rows)
 
 static int open_socket(struct hc_shell *sh)
 {
-	int fd = hc_sd_listen_fd();
 	char why[512];
 
-	if (fd >= 0) {
-		hc_sock_adopt(&sh->sock, fd);
+	if (sh->fds.listen >= 0) {
+		hc_sock_adopt(&sh->sock, sh->fds.listen);
 	} else if (hc_sock_open(&sh->sock, sh->conf.socket, (mode_t)sh->conf.socket_mode,
 				sh->rules.has_socket_group ? &sh->rules.socket_group : NULL, why,
 				sizeof(why))) {
@@ -357,6 +361,9 @@ int hc_shell_start(struct hc_shell *sh)
 	signal(SIGXFSZ, SIG_IGN); /* a file limit is an error code, as a full disk is */
 	sh->started_ns = hc_loop_now();
 	sh->generation = 1;
+	r = hc_sd_take_fds(&sh->fds);
+	if (r)
+		return fail_errno(sh, "descriptors of the service manager", r);
 	r = find_devices(sh);
 	if (!r)
 		r = open_files(sh, &db);
@@ -420,6 +427,7 @@ void hc_shell_stop(struct hc_shell *sh)
 	if (sh->base)
 		event_base_free(sh->base);
 	hc_pages_close(sh->pages);
+	hc_sd_fds_fini(&sh->fds);
 	hc_devices_fini(&sh->devices);
 	hc_conf_fini(&sh->conf);
 	if (sh->lock_fd >= 0)

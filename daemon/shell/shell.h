@@ -11,6 +11,7 @@
 #include "devices.h"
 #include "ident.h"
 #include "loop.h"
+#include "sd.h"
 #include "sock.h"
 #include "worker.h"
 
@@ -32,6 +33,7 @@ struct hc_shell {
 	struct hc_loop *loop;
 	struct hc_ctl *ctl;
 	struct hc_sock sock;
+	struct hc_sd_fds fds; /* what the service manager passed */
 
 	uint64_t started_ns;
 	uint32_t generation; /* of the configuration, for the pages of its view */

@@ -135,7 +135,7 @@ START_TEST(after_a_restart_the_next_call_connects_again)
 
 	works(hcomm_ping(s, 5000));
 	fake_kill(&f);
-	refused(hcomm_ping(s, 5000), HCOMM_E_PEER_CLOSED, f.socket);
+	refused(hcomm_ping(s, 50), HCOMM_E_NO_DAEMON, f.socket);
 	fake_again(&f);
 	works(hcomm_ping(s, 5000));
 	works(hcomm_session_get(s, &info));
@@ -163,7 +163,6 @@ START_TEST(a_call_waits_for_the_daemon_to_come_back)
 	pthread_t thread;
 
 	fake_kill(&f);
-	refused(hcomm_ping(s, 5000), HCOMM_E_PEER_CLOSED, f.socket);
 	refused(hcomm_ping(s, 30), HCOMM_E_NO_DAEMON, f.socket);
 	pthread_barrier_init(&answered, NULL, 2);
 	ck_assert_int_eq(pthread_create(&thread, NULL, start_again, &f), 0);

@@ -432,6 +432,8 @@ _Noreturn static void exec_daemon(const struct hc_node *n, pid_t parent, const c
 	dup2(log, 2);
 	unsetenv("NOTIFY_SOCKET");
 	unsetenv("HCOMM_SOCKET");
+	if (n->before_exec)
+		n->before_exec(n->arg);
 	execl(program, program, "--config", n->conf, (char *)NULL);
 	dprintf(2, "%s: %s\n", program, strerror(errno));
 	_exit(127);

@@ -80,6 +80,8 @@ struct hc_node {
 	char log[160];
 	pid_t pid; /* 0: not running */
 	unsigned starts;
+	void (*before_exec)(void *arg); /* in the child, or NULL */
+	void *arg;
 };
 
 /* Make directory and configuration; `top` are more options, `sections` more sections, or NULL. */

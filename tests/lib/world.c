@@ -418,7 +418,8 @@ static void scan(struct world *w, uint32_t node, const struct hc_action *a)
 						    .domain = a->u.scan.domain,
 						    .epoch = a->u.scan.epoch,
 						    .rank = a->u.scan.rank,
-						    .block = a->u.scan.block};
+						    .block = a->u.scan.block,
+						    .pid = a->u.scan.pid};
 }
 
 static void perform(struct world *w, uint32_t node, const struct hc_action *a)
@@ -472,7 +473,7 @@ static bool give_stored(struct world *w, uint32_t node)
 	return true;
 }
 
-/* A block whose process is gone cannot be read; the session's arena is closed with it. */
+/* The arena is that of the session, or after a restart what the process has. */
 static bool give_sample(struct world *w)
 {
 	struct hc_event ev = {.kind = HC_EV_OPS_SAMPLE};
@@ -490,8 +491,8 @@ static bool give_sample(struct world *w)
 	for (i = w->nseats; i-- > 0;) {
 		const struct world_seat *t = &w->seats[i];
 
-		if (t->session != s.session || t->node != s.node || t->block != s.block ||
-		    t->domain != s.domain)
+		if ((s.session ? t->session != s.session : t->pid != s.pid) || t->node != s.node ||
+		    t->block != s.block || t->domain != s.domain || w->arenas_lost)
 			continue;
 		ev.u.ops.begun = t->begun;
 		ev.u.ops.running = t->running;

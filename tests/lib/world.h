@@ -119,6 +119,7 @@ struct world {
 	uint32_t nqueue, queue_cap;
 	bool hold[WORLD_NODES][WORLD_NODES]; /* messages from i to j stay in the queue */
 	bool hold_store[WORLD_NODES], hold_scan, quiet_checks, hold_deadline;
+	bool arenas_lost; /* no block can be read */
 	uint64_t asked[WORLD_NODES], stored[WORLD_NODES];
 	struct world_row *rows; /* what the store was asked for */
 	uint32_t nrows, rows_cap;

@@ -271,7 +271,7 @@ static void check_asks(struct world *w, uint32_t node)
 		at_homes += c->homes[n].id ? c->homes[n].asks.count : 0;
 	for (n = 0; n < c->part_pool.fresh; n++)
 		leaving += part_used(c, n) ? c->parts[n].asks.count : 0;
-	world_want(w, used + at_homes + leaving == c->ask_pool.used);
+	world_want(w, used + at_homes + leaving + c->departed.count == c->ask_pool.used);
 }
 
 static void check_timers(struct world *w, uint32_t node)

@@ -16,7 +16,7 @@ struct world_row {
 /* A SCAN that was asked for. */
 struct world_scan {
 	uint64_t session, domain;
-	uint32_t node, epoch, rank, block;
+	uint32_t node, epoch, rank, block, pid;
 };
 
 void *world_grow(void *at, uint32_t count, uint32_t *cap, size_t size);

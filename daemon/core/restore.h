@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Taking domains back after a restart of the daemon.
+ *
+ * Rows come before START, each one domain of this boot. Its record keeps its slot, so that the
+ * page of a running client stays true; its members are seats without a session, held by their
+ * processes. The shell watches those processes and tells at once of the ones that died meanwhile.
+ * A library comes back by itself (attach); until then its references are read through the arena
+ * that the service manager kept, or count as one that runs.
+ */
+#ifndef HC_RESTORE_H
+#define HC_RESTORE_H
+
+#include "state.h"
+
+void hc_restore_row(struct hc_core *c, struct hc_str row);
+/* All rows have come: the tables are settled. */
+void hc_restore_start(struct hc_core *c);
+
+#endif

@@ -218,6 +218,8 @@ $(O)/bench/%: $(O)/obj/tests/bench/%.o $(O)/libhcbench.a $(O)/libhctest.a $(O)/l
 	@mkdir -p $(@D)
 	$(call say,cc)
 	$(Q)$(CC) $(BASE) -pthread -o $@ $< $(filter %.a,$^) -L$(O) -lhcomm -Wl,-rpath,'$$ORIGIN/..' $(LDFLAGS) $(call pl,sqlite3)
+# its floor is itself, executed anew: with the libraries that the daemon has to load
+$(O)/bench/bench_restart_10k: LDFLAGS += -Wl,--no-as-needed $(libs-hcommd)
 bench: all $(bench-progs)
 	@O=$(O) tests/bench/run.sh "$(B)" $(bench-progs)
 

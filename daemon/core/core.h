@@ -133,6 +133,7 @@ enum hc_action_kind {
 	HC_ACT_PUBLISH, /* write a state record */
 	HC_ACT_SCAN,    /* read a block of an op arena; answered by OPS_SAMPLE */
 	HC_ACT_CLOSE,   /* end a session */
+	HC_ACT_WATCH,   /* a process that rows name: tell its end, also if it is gone already */
 	HC_ACT_LOG,
 };
 
@@ -172,6 +173,10 @@ struct hc_action {
 			uint32_t pid; /* session 0: the arena that this process had before */
 			uint64_t started;
 		} scan;
+		struct {
+			uint32_t pid;
+			uint64_t started;
+		} watch;
 		struct {
 			enum hc_level level;
 			uint16_t code;   /* HC_W_event_code_* or 0 */

@@ -27,6 +27,15 @@ static const char *check(const struct hc_core *c, const struct hc_m_domain_row *
 	return NULL;
 }
 
+/* Once for each process. */
+static void watch(struct hc_core *c, const struct hc_m_member_row *r)
+{
+	struct hc_action *a = hc_emit_action(c, HC_ACT_WATCH);
+
+	a->u.watch.pid = r->pid;
+	a->u.watch.started = r->started;
+}
+
 /* The seat of a member that was here. The shell watches its process. */
 static bool seat(struct hc_core *c, struct hc_part *p, const struct hc_m_member_row *r)
 {
@@ -48,6 +57,8 @@ static bool seat(struct hc_core *c, struct hc_part *p, const struct hc_m_member_
 		if (process == HC_NONE)
 			return false;
 		hc_session_hold(c, seat, process);
+		if (fresh)
+			watch(c, r);
 	}
 	if (hc_device_get(c, r->device))
 		hc_part_take_device(c, seat, r->shared == 1);

@@ -21,6 +21,11 @@ struct scan {
 	uint32_t epoch, rank, block, pid;
 };
 
+struct dead { /* known before the start */
+	uint32_t pid;
+	uint64_t started;
+};
+
 struct hc_loop {
 	struct event_base *base;
 	struct hc_core *core;
@@ -44,6 +49,8 @@ struct hc_loop {
 	bool fence_pending; /* published, and a fence is owed before the next sample */
 	struct scan *scans; /* a ring */
 	uint32_t scan_first, scan_count, scan_cap;
+	struct dead *dead;
+	size_t ndead, dead_cap;
 
 	void (*on_tick)(void *arg, uint64_t now_ns);
 	void (*on_signal)(void *arg, int signal_number);
@@ -174,6 +181,28 @@ static void do_log(const struct hc_action *a)
 	hc_log_event(a->u.log.level, &about, (struct hc_str){(const char *)a->bytes, a->len});
 }
 
+/* Its end is told when all rows are in. */
+static void remember_dead(struct hc_loop *l, uint32_t pid, uint64_t started)
+{
+	size_t cap = l->dead_cap ? 2 * l->dead_cap : 64;
+	struct dead *p = l->dead;
+
+	if (l->ndead == l->dead_cap) {
+		p = reallocarray(l->dead, cap, sizeof(*p));
+		if (!p)
+			hc_panic(__FILE__, __LINE__, "out of memory for stored domains");
+		l->dead = p;
+		l->dead_cap = cap;
+	}
+	p[l->ndead++] = (struct dead){pid, started};
+}
+
+static void do_watch(struct hc_loop *l, const struct hc_action *a)
+{
+	if (!hc_ctl_watch(l->ctl, a->u.watch.pid, a->u.watch.started))
+		remember_dead(l, a->u.watch.pid, a->u.watch.started);
+}
+
 static void perform(struct hc_loop *l, const struct hc_action *a)
 {
 	switch (a->kind) {
@@ -187,6 +216,7 @@ static void perform(struct hc_loop *l, const struct hc_action *a)
 	case HC_ACT_PUBLISH: do_publish(l, a); return;
 	case HC_ACT_SCAN: do_scan(l, a); return;
 	case HC_ACT_CLOSE: hc_ctl_close(l->ctl, a->session); return;
+	case HC_ACT_WATCH: do_watch(l, a); return;
 	case HC_ACT_LOG: do_log(a); return;
 	}
 	hc_panic(__FILE__, __LINE__, "an action of an unknown kind");
@@ -304,11 +334,29 @@ void hc_loop_row(struct hc_loop *l, struct hc_str row)
 	feed(l, &ev);
 }
 
+/* A record that no row stands for: its domain ended, or the database was lost. */
+static void sweep(uint32_t uid, uint32_t slot, struct hc_page_record *record, void *loop)
+{
+	const struct hc_loop *l = loop;
+
+	(void)uid;
+	(void)slot;
+	if (atomic_load_explicit(&record->gate, memory_order_relaxed) >> 40 != l->start)
+		hc_pages_free(record);
+}
+
 void hc_loop_begin(struct hc_loop *l)
 {
 	struct hc_event ev = {.kind = HC_EV_START};
+	size_t i;
 
 	feed(l, &ev);
+	hc_pages_each(l->pages, sweep, l);
+	for (i = 0; i < l->ndead; i++)
+		hc_loop_dead(l, l->dead[i].pid, l->dead[i].started);
+	free(l->dead);
+	l->dead = NULL;
+	l->ndead = l->dead_cap = 0;
 }
 
 void hc_loop_hello(struct hc_loop *l, uint64_t session, const struct hc_frame *frame,
@@ -571,6 +619,7 @@ void hc_loop_free(struct hc_loop *l)
 	if (l->out)
 		munmap(l->out, sizeof(*l->out));
 	free(l->scans);
+	free(l->dead);
 	free(l);
 }
 

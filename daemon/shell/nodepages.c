@@ -277,10 +277,22 @@ static void cut_write(struct hc_page_record *record, const struct hc_pages_state
 	atomic_store_explicit(&record->cut_set, s->cut_set, memory_order_seq_cst);
 }
 
+/* Does it say the same to who waits, but by another daemon? They may sleep on. */
+static bool same_but_start(const struct hc_page_record *record, uint64_t gate,
+			   const struct hc_pages_state *s)
+{
+	uint64_t was = atomic_load_explicit(&record->gate, memory_order_relaxed);
+
+	return was != gate && !((was ^ gate) & ~HC_GATE_START_MASK) && s->state == HCOMM_ACTIVE &&
+	       atomic_load_explicit(&record->id, memory_order_relaxed) == s->id;
+}
+
 void hc_pages_publish(struct hc_page_record *record, const struct hc_pages_state *s)
 {
 	uint64_t id = atomic_load_explicit(&record->id, memory_order_relaxed);
 	unsigned state = s->state | (s->locked ? HC_GATE_LOCKED : 0);
+	uint64_t gate = HC_GATE(s->start, s->tag, state);
+	bool quiet = same_but_start(record, gate, s);
 
 	if (id && id != s->id)
 		hc_pages_free(record);
@@ -290,9 +302,9 @@ void hc_pages_publish(struct hc_page_record *record, const struct hc_pages_state
 	atomic_store_explicit(&record->nranks, s->nranks, memory_order_relaxed);
 	cut_write(record, s);
 	atomic_store_explicit(&record->id, s->id, memory_order_release);
-	atomic_store_explicit(&record->gate, HC_GATE(s->start, s->tag, state),
-			      memory_order_seq_cst);
-	wake(record);
+	atomic_store_explicit(&record->gate, gate, memory_order_seq_cst);
+	if (!quiet)
+		wake(record);
 }
 
 void hc_pages_free(struct hc_page_record *record)

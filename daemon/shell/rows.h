@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Stored domains at a start: read before the store's thread takes the database, then given to the
- * core one by one, before its START. Their members' processes are watched from then on; those
- * that are gone are told after it.
+ * core one by one, before its START.
  */
 #ifndef HC_ROWS_H
 #define HC_ROWS_H
@@ -10,22 +9,14 @@
 #include "db.h"
 #include "loop.h"
 
-struct hc_rows_dead {
-	uint32_t pid;
-	uint64_t started;
-};
-
 struct hc_rows {
 	uint8_t *bytes; /* a u32 length and a row, one behind the other */
 	size_t used, cap;
-	struct hc_rows_dead *dead;
-	size_t ndead, dead_cap;
 };
 
 /* 0, or what the database says. */
 int hc_rows_read(struct hc_rows *rows, struct hc_db *db);
-void hc_rows_feed(struct hc_rows *rows, struct hc_loop *loop, struct hc_ctl *ctl);
-void hc_rows_feed_dead(const struct hc_rows *rows, struct hc_loop *loop);
+void hc_rows_feed(const struct hc_rows *rows, struct hc_loop *loop);
 void hc_rows_fini(struct hc_rows *rows);
 
 #endif

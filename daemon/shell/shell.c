@@ -287,9 +287,8 @@ static void begin(struct hc_shell *sh, struct hc_rows *rows)
 	for (n = 0; n < sh->fds.narenas; n++)
 		hc_ctl_take_back(sh->ctl, &sh->fds.arenas[n]);
 	sh->fds.narenas = 0;
-	hc_rows_feed(rows, sh->loop, sh->ctl);
+	hc_rows_feed(rows, sh->loop);
 	hc_loop_begin(sh->loop);
-	hc_rows_feed_dead(rows, sh->loop);
 	for (i = 0; i < sh->devices.count; i++)
 		hc_loop_device(sh->loop, &sh->devices.facts[i]);
 	if (!sh->devices.count)

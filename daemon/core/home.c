@@ -186,6 +186,7 @@ void hc_home_restore(struct hc_core *c, struct hc_home *h, const struct hc_m_dom
 	h->lost = m->state == HC_W_domain_state_DAMAGED;
 	h->leaving = m->state == HC_W_domain_state_DRAINING;
 	h->cut = m->cut;
+	h->cause_rank = HC_NONE;
 	if (m->cause.len)
 		hc_home_set_cause(c, h, HC_W_event_code_DOMAIN_DAMAGED, HC_NONE, 0,
 				  hc_str_copy(m->cause, text, sizeof(text)));

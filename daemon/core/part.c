@@ -152,7 +152,10 @@ static void part_free(struct hc_core *c, struct hc_part *p)
 	p->id = 0;
 	p->state = HC_W_domain_state_NONE;
 	p->reuse++;
-	hc_pool_put(&c->part_pool, n);
+	if (c->started)
+		hc_pool_put(&c->part_pool, n);
+	else
+		hc_pool_unclaim(&c->part_pool, n);
 }
 
 void hc_part_close_if_empty(struct hc_core *c, struct hc_part *p)

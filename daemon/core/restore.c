@@ -11,6 +11,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#define NUMBERS_OF_START 12u /* bits: state numbers that one start of the daemon may give */
+
 static const char *check(const struct hc_core *c, const struct hc_m_domain_row *m)
 {
 	if (!m->id || hc_index_find(&c->home_by_id, m->id) != HC_NONE)
@@ -114,6 +116,14 @@ static void undo(struct hc_core *c, struct hc_part *p, uint64_t id)
 	hc_home_unmake(c, id);
 }
 
+/* State numbers only rise, and those of an earlier start were not all stored. */
+static uint32_t next_number(const struct hc_core *c, uint32_t stored)
+{
+	uint32_t base = c->self.start << NUMBERS_OF_START;
+
+	return stored < base ? base : stored + 1;
+}
+
 void hc_restore_row(struct hc_core *c, struct hc_str row)
 {
 	struct hc_m_domain_row m = {0};
@@ -134,6 +144,7 @@ void hc_restore_row(struct hc_core *c, struct hc_str row)
 		say(c, &m, why);
 		return;
 	}
+	m.number = next_number(c, m.number);
 	h = hc_home_by_id(c, m.id);
 	p = hc_part_restore(c, m.slot, m.reuse, m.id, m.uid, m.nranks, m.name);
 	if (!p) {

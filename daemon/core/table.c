@@ -66,6 +66,12 @@ bool hc_pool_claim(struct hc_pool *p, uint32_t number)
 	return true;
 }
 
+void hc_pool_unclaim(struct hc_pool *p, uint32_t number)
+{
+	hc_assert(number < p->fresh && p->next[number] == HC_NONE);
+	p->next[number] = 0;
+}
+
 void hc_pool_settle(struct hc_pool *p)
 {
 	uint32_t i;

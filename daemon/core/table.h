@@ -33,6 +33,7 @@ void hc_pool_put(struct hc_pool *p, uint32_t number);
 /* While a pool is being filled again: take that number (false: taken, or too large); then settle
  * once, before the first get. */
 bool hc_pool_claim(struct hc_pool *p, uint32_t number);
+void hc_pool_unclaim(struct hc_pool *p, uint32_t number);
 void hc_pool_settle(struct hc_pool *p);
 
 struct hc_index {

@@ -684,11 +684,27 @@ void world_defaults(struct hc_limits *limits, struct hc_settings *settings)
 					 .drain_timeout_origin = "default"};
 }
 
+/* Rows, as the database holds them, before START. */
+static void give_rows(struct world *w, uint32_t n)
+{
+	struct hc_event ev = {.kind = HC_EV_ROW};
+	uint32_t i;
+
+	for (i = 0; i < w->nrows; i++) {
+		if (!world_last_row(w, n, i))
+			continue;
+		ev.u.row = (struct hc_str){(const char *)w->rows[i].bytes, w->rows[i].len};
+		world_event(w, n, &ev);
+	}
+}
+
 static void start_node(struct world *w, uint32_t n, uint64_t seed)
 {
 	struct hc_event ev = {.kind = HC_EV_START};
-	struct hc_self self = {
-		.incarnation = 1000 + n, .start = 1, .fence = true, .seed = {seed + n, 7}};
+	struct hc_self self = {.incarnation = 1000 + n,
+			       .start = ++w->starts[n],
+			       .fence = true,
+			       .seed = {seed + n + 100 * (w->starts[n] - 1), 7}};
 	uint32_t i;
 
 	self.node_id[0] = (uint8_t)(n + 1);
@@ -704,7 +720,47 @@ static void start_node(struct world *w, uint32_t n, uint64_t seed)
 		abort();
 	for (i = 0; i < w->nodes; i++)
 		w->node_of[n][i] = hc_core_node(w->core[n], names[i]);
+	w->quiet_checks = true; /* devices and deaths come after the rows */
+	give_rows(w, n);
 	world_event(w, n, &ev);
+	w->quiet_checks = false;
+}
+
+static void kill_node(struct world *w, uint32_t node)
+{
+	uint32_t i;
+
+	for (i = 0; i < w->nclients; i++)
+		if (w->clients[i]->node == node) {
+			w->clients[i]->open = false;
+			w->clients[i]->nwaits = 0;
+		}
+	w->nscans = 0;
+	w->asked[node] = w->stored[node] = 0;
+	munmap(w->memory[node], w->bytes);
+}
+
+void world_restart(struct world *w, uint32_t node)
+{
+	uint32_t i, n = 0;
+
+	/* what was not stored is lost */
+	for (i = 0; i < w->nrows; i++) {
+		if (w->rows[i].node == node && w->rows[i].seq > w->stored[node]) {
+			free(w->rows[i].bytes);
+			continue;
+		}
+		w->rows[n++] = w->rows[i];
+	}
+	w->nrows = n;
+	kill_node(w, node);
+	for (i = 0; i < w->nrows; i++)
+		if (w->rows[i].node == node)
+			w->rows[i].seq = 0; /* of another run: stored */
+	start_node(w, node, 1);
+	for (i = 0; i < w->devices; i++)
+		world_device(w, node, i, (uint8_t)(node * 64 + i + 1), true, "ok");
+	world_settle(w);
 }
 
 void world_start_with(struct world *w, uint32_t nodes, const struct hc_limits *limits,
@@ -719,6 +775,7 @@ void world_start_with(struct world *w, uint32_t nodes, const struct hc_limits *l
 	w->show = SHOW_REPLIES | SHOW_EVENTS;
 	w->now = w->start = 1000ull * 1000 * WORLD_MS;
 	w->opt.device = HC_NONE;
+	w->devices = devices;
 	w->bytes = hc_core_bytes(limits);
 	w->out = malloc(sizeof(*w->out));
 	if (!w->out)
@@ -756,6 +813,8 @@ void world_end(struct world *w)
 	free(w->clients);
 	free(w->seats);
 	free(w->queue);
+	for (i = 0; i < w->nrows; i++)
+		free(w->rows[i].bytes);
 	free(w->rows);
 	free(w->scans);
 	free(w->text);

@@ -105,6 +105,7 @@ struct world {
 	struct hc_settings settings;
 	struct hc_out *out;
 	struct world_options opt;
+	uint32_t starts[WORLD_NODES], devices;
 	uint32_t node_of[WORLD_NODES][WORLD_NODES]; /* index of node j in core i */
 
 	struct world_client **clients;
@@ -140,6 +141,11 @@ void world_start_with(struct world *w, uint32_t nodes, const struct hc_limits *l
 		      const struct hc_settings *settings, uint32_t devices, uint64_t seed);
 void world_defaults(struct hc_limits *limits, struct hc_settings *settings);
 void world_end(struct world *w);
+/* The daemon of a node is killed and started: it has what was stored. Connections are gone,
+ * processes and their arenas are not. */
+void world_restart(struct world *w, uint32_t node);
+/* A row that somebody wrote into its database, before a restart. */
+void world_put_row(struct world *w, uint32_t node, uint64_t id, const void *bytes, uint32_t len);
 
 /* Give a node a device with the address 192.0.2.`last` (0: none), or take it away. */
 void world_device(struct world *w, uint32_t node, uint32_t index, uint8_t last, bool present,
@@ -177,6 +183,9 @@ uint32_t world_add_device(struct world *w, struct world_client *cl, uint64_t id,
 			  uint32_t device);
 uint32_t world_activate(struct world *w, struct world_client *cl, uint64_t id);
 uint32_t world_attach(struct world *w, struct world_client *cl, uint64_t id, uint32_t rank);
+/* Coming back with the arena, in which the rank has that block. */
+uint32_t world_come_back(struct world *w, struct world_client *cl, uint64_t id, uint32_t rank,
+			 uint32_t block);
 uint32_t world_sub(struct world *w, struct world_client *cl, uint64_t parent, uint32_t rank,
 		   uint64_t sub_id, const uint32_t *ranks, uint32_t n);
 uint32_t world_split(struct world *w, struct world_client *cl, uint64_t parent, uint32_t rank,

@@ -32,11 +32,28 @@ void world_persist(struct world *w, uint32_t node, const struct hc_action *a)
 			   !hc_decode(&hc_desc_domain_row, HC_PROTO_MAX, a->bytes, a->len, &row));
 		world_want(w, row.id == r.id);
 		r.state = row.state;
+		r.len = a->len;
+		r.bytes = malloc(a->len);
+		if (!r.bytes)
+			abort();
+		memcpy(r.bytes, a->bytes, a->len);
 	} else if (a->u.persist.what == HC_ADD_EVENT) {
 		world_want(w,
 			   !hc_decode(&hc_desc_event_row, HC_PROTO_MAX, a->bytes, a->len, &entry));
 		return;
 	}
+	w->rows = world_grow(w->rows, w->nrows, &w->rows_cap, sizeof(*w->rows));
+	w->rows[w->nrows++] = r;
+}
+
+void world_put_row(struct world *w, uint32_t node, uint64_t id, const void *bytes, uint32_t len)
+{
+	struct world_row r = {.id = id, .node = node, .what = HC_PUT_DOMAIN, .len = len};
+
+	r.bytes = malloc(len ? len : 1);
+	if (!r.bytes)
+		abort();
+	memcpy(r.bytes, bytes, len);
 	w->rows = world_grow(w->rows, w->nrows, &w->rows_cap, sizeof(*w->rows));
 	w->rows[w->nrows++] = r;
 }
@@ -58,6 +75,13 @@ bool world_is_stored(const struct world *w, uint32_t node, uint64_t id)
 	const struct world_row *r = last_row(w, node, id, true);
 
 	return r && r->what == HC_PUT_DOMAIN;
+}
+
+bool world_last_row(const struct world *w, uint32_t node, uint32_t at)
+{
+	const struct world_row *r = &w->rows[at];
+
+	return r->node == node && r->what == HC_PUT_DOMAIN && last_row(w, node, r->id, true) == r;
 }
 
 static bool home_is_here(const struct world *w, uint32_t node, uint64_t id)

@@ -11,6 +11,8 @@ struct world_row {
 	uint32_t node;
 	uint8_t what;  /* enum hc_persist */
 	uint8_t state; /* of a domain */
+	uint8_t *bytes;
+	uint32_t len;
 };
 
 /* A SCAN that was asked for. */
@@ -29,6 +31,8 @@ void world_event(struct world *w, uint32_t node, const struct hc_event *ev);
 void world_persist(struct world *w, uint32_t node, const struct hc_action *a);
 /* The node has the row of an active domain in its store. */
 bool world_is_stored(const struct world *w, uint32_t node, uint64_t id);
+/* That row is what the database holds of its domain. */
+bool world_last_row(const struct world *w, uint32_t node, uint32_t at);
 /* What the record says is stored. */
 bool world_may_publish(const struct world *w, uint32_t node, const struct world_record *r);
 

@@ -498,8 +498,9 @@ int hc_join_run(struct hcomm_session *s, const struct hc_join *j, hcomm_domain *
 
 /* ---- after a new connection ---- */
 
-#define AGAIN_MAX 512u /* requests on their way: the answers have to fit into the daemon's queue   \
-			*/
+#define AGAIN_MAX                                                                                  \
+	512u /* requests on their way: the answers have to fit into the daemon's queue             \
+	      */
 
 static void over(struct hcomm_session *s, struct hc_domain *d, const char *why)
 {

@@ -321,10 +321,10 @@ int hc_wait_ready(struct hcomm_session *s, uint64_t deadline)
 			r = hc_wait_connect(s, deadline);
 			if (r && !passing(r))
 				return r;
-		} else if (s->retry_at >= deadline) {
+		} else if (hc_now() >= deadline) {
 			return r ? r : not_connected(s);
 		} else {
-			hc_wait_sleep(s, &me, s->retry_at);
+			hc_wait_sleep(s, &me, s->retry_at < deadline ? s->retry_at : deadline);
 		}
 	}
 	return 0;

@@ -80,6 +80,8 @@ struct hc_part *hc_part_restore(struct hc_core *c, uint32_t slot, uint32_t reuse
 		return NULL;
 	p = part_begin(c, slot, uid, nranks, name);
 	p->reuse = reuse;
+	/* all at once: growing would need room for both */
+	p->seats = hc_spans_get(&c->seat_spans, nranks, &p->order);
 	hc_part_set_id(c, p, id);
 	return p;
 }

@@ -47,8 +47,7 @@ struct hc_part *hc_part_by_key(struct hc_core *c, uint64_t key_a, uint64_t key_b
 	for (n = hc_index_find(&c->part_by_key, hc_part_key(key_a, key_b)); n != HC_NONE;
 	     n = hc_index_next(&c->part_by_key, n)) {
 		p = &c->parts[n];
-		if (p->key_a != key_a || p->key_b != key_b ||
-		    p->state >= HC_W_domain_state_ACTIVE)
+		if (p->key_a != key_a || p->key_b != key_b || p->state >= HC_W_domain_state_ACTIVE)
 			continue;
 		if (hc_part_has(c, p, rank, pid))
 			return p;

@@ -344,6 +344,28 @@ static int open_pages(struct hc_shell *sh)
 	return r ? fail_errno(sh, path, r < 0 ? r : -EINVAL) : 0;
 }
 
+static void see_start(uint32_t uid, uint32_t slot, struct hc_page_record *record, void *highest)
+{
+	uint32_t start = (uint32_t)(atomic_load(&record->gate) >> 40), *most = highest;
+
+	(void)uid;
+	(void)slot;
+	if (start > *most)
+		*most = start;
+}
+
+/* The database was lost, and its counter with it: what clients hold must not look fresh. */
+static void pass_older_starts(struct hc_shell *sh, struct hc_db *db)
+{
+	uint32_t highest = 0;
+
+	hc_pages_each(sh->pages, see_start, &highest);
+	if (sh->self.start > highest)
+		return;
+	sh->self.start = sh->begun.start = highest + 1;
+	hc_db_set_start(db, sh->self.start); /* a full disk is told by the next write */
+}
+
 static void raise_descriptors(void)
 {
 	struct rlimit l;
@@ -389,6 +411,8 @@ int hc_shell_start(struct hc_shell *sh)
 		set_limits(sh);
 		r = open_pages(sh);
 	}
+	if (!r && sh->begun.made)
+		pass_older_starts(sh, db);
 	if (!r)
 		r = hc_rows_read(&rows, db) ? fail(sh, "stored domains cannot be read") : 0;
 	if (!r)

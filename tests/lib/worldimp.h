@@ -21,6 +21,7 @@ struct world_scan {
 	uint32_t node, epoch, rank, block, pid;
 };
 
+const char *world_name(uint32_t node);
 void *world_grow(void *at, uint32_t count, uint32_t *cap, size_t size);
 void world_line(struct world *w, unsigned kind, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));

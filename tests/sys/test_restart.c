@@ -570,6 +570,64 @@ START_TEST(a_destroy_on_its_way)
 }
 END_TEST
 
+/* The database is lost with the domain in it: a handle must not go on in a record of nobody. */
+START_TEST(what_is_not_stored_is_over)
+{
+	struct hc_order begin = {.what = HC_DO_BEGIN, .kind = 1};
+	struct hc_order hear = {.what = HC_DO_EVENT, .code = HCOMM_EV_DOMAIN_DESTROYED};
+	struct hc_answer a;
+	char path[200];
+
+	start();
+	hc_node_kill(&node);
+	snprintf(path, sizeof(path), "%s/state/state.db", node.dir);
+	ck_assert_int_eq(unlink(path), 0);
+	snprintf(path, sizeof(path), "%s/state/state.db-wal", node.dir);
+	unlink(path);
+	hc_rank_must(&rank[0], &begin, NULL);
+	hc_rank_must(&rank[0], &(struct hc_order){.what = HC_DO_END}, NULL);
+	hc_node_run(&node);
+	ck_assert_int_eq(hc_rank_do(&rank[0], &begin, &a), HCOMM_E_GONE);
+	hc_rank_must(&rank[1], &hear, &a);
+	ck_assert_uint_eq(a.state, HCOMM_DESTROYED);
+	end();
+}
+END_TEST
+
+static bool lost(struct hcomm_session *s)
+{
+	int r = hcomm_dispatch(s, 0);
+
+	return r == HCOMM_E_PEER_CLOSED || r == HCOMM_E_NO_DAEMON;
+}
+
+/* Many at once: all are served soon, and none gives up. */
+START_TEST(a_crowd_comes_back)
+{
+	enum { CROWD = 400 };
+	static struct hcomm_session *s[CROWD];
+	unsigned i, left;
+	uint64_t began;
+
+	hc_node_start(&node, 2, NULL);
+	for (i = 0; i < CROWD; i++)
+		ck_assert_int_eq(hcomm_open(NULL, &s[i]), 0);
+	hc_node_kill(&node);
+	for (i = 0; i < CROWD; i++)
+		ck_assert(lost(s[i]));
+	hc_node_run(&node);
+	began = hc_now_ms();
+	do {
+		for (i = left = 0; i < CROWD; i++)
+			left += hcomm_dispatch(s[i], 0) < 0;
+		ck_assert_uint_lt(hc_now_ms() - began, hc_patience(10000));
+	} while (left);
+	for (i = 0; i < CROWD; i++)
+		hcomm_close(s[i]);
+	hc_node_end(&node);
+}
+END_TEST
+
 /* ---- the fd store ---- */
 
 /* Names decide: what is not ours, or damaged, or of a dead process, is closed and let go. */
@@ -641,6 +699,8 @@ static void add(TCase *t)
 	tcase_add_test(t, a_join_by_table_on_its_way);
 	tcase_add_test(t, a_leave_on_its_way);
 	tcase_add_test(t, a_destroy_on_its_way);
+	tcase_add_test(t, what_is_not_stored_is_over);
+	tcase_add_test(t, a_crowd_comes_back);
 	tcase_add_test(t, what_the_manager_hands_over_is_checked);
 	tcase_add_test(t, the_store_does_not_grow);
 }

@@ -414,7 +414,7 @@ START_TEST(detached_is_named_when_forced)
 {
 	start(2);
 	world_advance(&w, 500000); /* its age does not begin at the start of the machine */
-	w.arenas_lost = true; /* counts as one reference until it is back or dead */
+	w.arenas_lost = true;      /* counts as one reference until it is back or dead */
 	world_lose(&w, cl[1]);
 	world_destroy(&w, cl[0], id);
 	world_advance(&w, 30000);

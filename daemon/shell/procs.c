@@ -467,6 +467,7 @@ void hc_procs_free(struct hc_procs *all)
 
 	if (!all)
 		return;
+	all->store.worker = NULL; /* they stay there for the next daemon */
 	while ((p = all->dead)) {
 		all->dead = p->dead_next;
 		proc_free(p);

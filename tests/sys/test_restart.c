@@ -406,9 +406,10 @@ START_TEST(a_drain_reads_what_the_manager_kept)
 	hc_node_run(&node);
 	hc_ranks_start(rank, RANKS, "job");
 	one_runs();
+	hc_manager_await_stored(&m, RANKS, 5000);
+	restart(_i);
 	hc_manager_read(&m);
 	ck_assert_uint_eq(m.nstored, RANKS);
-	restart(KILLED);
 	await_members(0, RANKS, "detached");
 	/* nobody is back, and still only rank 0 is waited for; its own end brings it back */
 	want_drained_by_end_of_rank_0();
@@ -692,7 +693,7 @@ static void add(TCase *t)
 	tcase_add_test(t, a_death_meanwhile_is_told);
 	tcase_add_test(t, all_die_meanwhile);
 	tcase_add_test(t, a_drain_waits_for_what_was_begun_before);
-	tcase_add_test(t, a_drain_reads_what_the_manager_kept);
+	tcase_add_loop_test(t, a_drain_reads_what_the_manager_kept, KILLED, STOPPED + 1);
 	tcase_add_test(t, a_forced_release_names_what_was_begun_before);
 	tcase_add_test(t, who_does_not_come_back_is_waited_for_until_it_dies);
 	tcase_add_test(t, a_join_by_root_info_on_its_way);

@@ -83,6 +83,7 @@ static void kill_node(struct world *w, uint32_t node)
 	w->nscans = 0;
 	w->asked[node] = w->stored[node] = 0;
 	munmap(w->memory[node], w->bytes);
+	free(w->by_slot[node]);
 }
 
 void world_restart(struct world *w, uint32_t node)

@@ -13,6 +13,7 @@
 #include "emit.h"
 #include "pages.h"
 #include "session.h"
+#include "user.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -53,13 +54,22 @@ static struct hc_part *part_begin(struct hc_core *c, uint32_t n, uint32_t uid, u
 	p->home_node = HC_SELF_NODE;
 	p->state = HC_W_domain_state_FORMING;
 	set_name(c, p, name);
+	hc_user_charge(c, uid, HC_CHARGE_PART);
 	return p;
+}
+
+int hc_part_may_open(const struct hc_core *c, uint32_t uid, char *text, size_t bytes)
+{
+	if (c->part_pool.used < c->lim.domains)
+		return hc_user_may(c, uid, HC_CHARGE_PART, text, bytes);
+	snprintf(text, bytes, "domains_max (%u) is reached on this node", c->lim.domains);
+	return HC_E_LIMIT;
 }
 
 struct hc_part *hc_part_open(struct hc_core *c, uint64_t key_a, uint64_t key_b, uint32_t uid,
 			     uint32_t nranks, struct hc_str name)
 {
-	uint32_t n = hc_pool_get(&c->part_pool);
+	uint32_t n = hc_part_may_open(c, uid, NULL, 0) ? HC_NONE : hc_pool_get(&c->part_pool);
 	struct hc_part *p;
 
 	if (n == HC_NONE)
@@ -149,6 +159,7 @@ static void part_free(struct hc_core *c, struct hc_part *p)
 	if (p->cause != HC_NONE)
 		hc_pool_put(&c->cause_pool, p->cause);
 	p->name = p->cause = p->seats = HC_NONE;
+	hc_user_release(c, p->uid, HC_CHARGE_PART);
 	p->id = 0;
 	p->state = HC_W_domain_state_NONE;
 	p->reuse++;

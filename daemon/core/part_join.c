@@ -226,7 +226,7 @@ static struct hc_part *part_for(struct hc_core *c, const struct join *j)
 		}
 	}
 	if (!p) {
-		HC_TEXT(text, "domains_max (%u) is reached on this node", c->lim.domains);
+		hc_part_may_open(c, uid_of(c, j->s), text, sizeof(text)); /* says why not */
 		refuse(c, j, HC_E_LIMIT, text);
 	} else if (p->uid != uid_of(c, j->s)) {
 		HC_TEXT(text, "the domain belongs to uid %u, this is uid %u", p->uid,

@@ -417,6 +417,13 @@ void hc_loop_persisted(void *arg, uint64_t seq)
 	feed(arg, &ev);
 }
 
+void hc_loop_storage(void *arg, uint64_t kept)
+{
+	struct hc_event ev = {.kind = HC_EV_STORAGE, .u.kept = kept};
+
+	feed(arg, &ev);
+}
+
 /* ---- timers and signals ---- */
 
 static void set_timer(int fd, uint64_t at_ns, uint64_t every_ns)

@@ -274,6 +274,7 @@ static int make_ctl(struct hc_shell *sh)
 	if (r)
 		return fail_errno(sh, "the client socket cannot be made", r);
 	hc_loop_set_store(sh->loop, sh->store);
+	hc_store_on_storage(sh->store, hc_loop_storage);
 	hc_loop_set_ctl(sh->loop, sh->ctl);
 	return 0;
 }

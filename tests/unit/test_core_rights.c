@@ -3,8 +3,8 @@
  * Who may do what: every request, said by everybody.
  *
  * Four callers: a stranger, whom no group lets in; a member who owns nothing here; the owner's
- * process, which holds the ranks; an administrator. What each may do stands below in words of
- * the test and is compared with what the core does, so a wrong row of rights.tbl.h fails as a
+ * process, which holds the ranks; an administrator. What each may do stands in whomay.h
+ * and is compared with what the core does, so a wrong row of rights.tbl.h fails as a
  * wrong look at it does. A row that this list lacks fails too.
  *
  * And what one uid may have: quota_domains is for each uid, names itself, and is free again when
@@ -12,29 +12,12 @@
  */
 #include "rights.h"
 #include "suite.h"
+#include "whomay.h"
 #include "world.h"
 
 #include <string.h>
 
-enum who { STRANGER, OTHER, OWNER, ADMIN, WHO };
 enum { OWNER_UID = 1000, OTHER_UID = 2000 };
-
-static const struct {
-	uint16_t type;
-	bool may[WHO];
-} list[] = {
-	{HC_MSG_hello, {0, 1, 1, 1}},      {HC_MSG_ping, {0, 1, 1, 1}},
-	{HC_MSG_root_info, {0, 1, 1, 1}},  {HC_MSG_join_root, {0, 0, 1, 0}},
-	{HC_MSG_join_table, {0, 1, 1, 1}}, {HC_MSG_join_local, {0, 1, 1, 1}},
-	{HC_MSG_create, {0, 1, 1, 1}},     {HC_MSG_add_device, {0, 0, 1, 1}},
-	{HC_MSG_activate, {0, 0, 1, 1}},   {HC_MSG_attach, {0, 0, 1, 0}},
-	{HC_MSG_sub, {0, 0, 1, 0}},        {HC_MSG_split, {0, 0, 1, 0}},
-	{HC_MSG_leave, {0, 0, 1, 0}},      {HC_MSG_destroy, {0, 0, 1, 1}},
-	{HC_MSG_abort, {0, 0, 1, 0}},      {HC_MSG_status, {0, 1, 1, 1}},
-	{HC_MSG_ops_ended, {0, 1, 1, 1}},  {HC_MSG_subscribe, {0, 1, 1, 1}},
-	{HC_MSG_query, {0, 1, 1, 1}},      {HC_MSG_admin, {0, 0, 0, 1}},
-};
-#define ROWS (sizeof(list) / sizeof(list[0]))
 
 static struct world w;
 static struct world_table t;

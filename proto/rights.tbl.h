@@ -32,7 +32,7 @@ RIGHT(destroy,    OWNER,  "end a domain")
 RIGHT(abort,      RANK,   "give up its own rank")
 RIGHT(status,     MEMBER, "see the state of any domain")
 RIGHT(ops_ended,  MEMBER, "say that references were returned")
-RIGHT(subscribe,  MEMBER, "hear of its own domains; of all as root or in admin_group")
+RIGHT(subscribe,  MEMBER, "hear of a domain by id, and of all of its own uid; admins of all")
 RIGHT(query,      MEMBER, "see all views")
 RIGHT(admin,      ADMIN,  "say an operator's word")
 /* clang-format on */

@@ -656,7 +656,6 @@ START_TEST(limit_of_processes)
 	world_defaults(&lim, &set);
 	lim.sessions = 4;
 	lim.domains = 2048;
-	lim.quota_domains = 2048;
 	lim.ranks = 4096;
 	world_start_with(&w, 1, &lim, &set, 8, 1);
 	w.show = 0;

@@ -320,13 +320,16 @@ static void write_rights_md(FILE *f)
 	unsigned i;
 
 	fputs("\n## Rights\n\n"
-	      "Who a caller is comes from the kernel. A *member* is root, the daemon's own user, or "
+	      "Who a caller is comes from the kernel. A *member* is root, the daemon's own user, "
+	      "or "
 	      "in\n"
-	      "`admin_group` or `socket_group`; nobody else may say anything. *rank*: a member, for a "
+	      "`admin_group` or `socket_group`; nobody else may say anything. *rank*: a member, "
+	      "for a "
 	      "rank\n"
 	      "that its own process holds. *user*: a member, for domains of its own uid. *owner*: "
 	      "the\n"
-	      "same, and root and `admin_group` for all domains. *admin*: root, the daemon's own user "
+	      "same, and root and `admin_group` for all domains. *admin*: root, the daemon's own "
+	      "user "
 	      "and\n"
 	      "`admin_group`. A refusal is `PERMISSION`, and is logged with the uid.\n\n"
 	      "| request | who | may |\n|---|---|---|\n",

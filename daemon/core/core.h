@@ -86,7 +86,7 @@ enum hc_event_kind {
 	HC_EV_DEVICE_FACT,
 	HC_EV_PERSISTED, /* all PERSIST up to this number are stored */
 	HC_EV_CONFIG,
-	HC_EV_STORAGE, /* the database fails, or works again */
+	HC_EV_STORAGE,    /* the database fails, or works again */
 	HC_EV_OPS_SAMPLE, /* answer to SCAN */
 	HC_EV_ROW,        /* a stored domain, before START */
 };

@@ -109,10 +109,6 @@ static int may_make(struct hc_core *c, uint32_t uid, struct hc_str name, char *t
 			 hc_word_domain_state(other->state));
 		return HC_E_EXISTS;
 	}
-	if (c->home_pool.used >= c->lim.domains) {
-		snprintf(text, bytes, "domains_max (%u) is reached on this node", c->lim.domains);
-		return HC_E_LIMIT;
-	}
 	return hc_user_may(c, uid, HC_CHARGE_HOME, text, bytes);
 }
 

@@ -58,22 +58,16 @@ static struct hc_part *part_begin(struct hc_core *c, uint32_t n, uint32_t uid, u
 	return p;
 }
 
-int hc_part_may_open(const struct hc_core *c, uint32_t uid, char *text, size_t bytes)
-{
-	if (c->part_pool.used < c->lim.domains)
-		return hc_user_may(c, uid, HC_CHARGE_PART, text, bytes);
-	snprintf(text, bytes, "domains_max (%u) is reached on this node", c->lim.domains);
-	return HC_E_LIMIT;
-}
-
 struct hc_part *hc_part_open(struct hc_core *c, uint64_t key_a, uint64_t key_b, uint32_t uid,
 			     uint32_t nranks, struct hc_str name)
 {
-	uint32_t n = hc_part_may_open(c, uid, NULL, 0) ? HC_NONE : hc_pool_get(&c->part_pool);
 	struct hc_part *p;
+	uint32_t n;
 
-	if (n == HC_NONE)
+	if (hc_user_may(c, uid, HC_CHARGE_PART, NULL, 0))
 		return NULL;
+	n = hc_pool_get(&c->part_pool);
+	hc_assert(n != HC_NONE);
 	p = part_begin(c, n, uid, nranks, name);
 	p->key_a = key_a;
 	p->key_b = key_b;

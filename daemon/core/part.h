@@ -13,8 +13,7 @@
 #include "state.h"
 
 /* ---- life (part.c) ---- */
-/* 0, or LIMIT with the limit or quota in words: then hc_part_open gives NULL. */
-int hc_part_may_open(const struct hc_core *c, uint32_t uid, char *text, size_t bytes);
+/* NULL: what hc_user_may says of HC_CHARGE_PART. */
 struct hc_part *hc_part_open(struct hc_core *c, uint64_t key_a, uint64_t key_b, uint32_t uid,
 			     uint32_t nranks, struct hc_str name);
 /* A stored part, with the slot that its record has; NULL when that is taken. */

@@ -13,6 +13,7 @@
 #include "rights.h"
 #include "rng.h"
 #include "session.h"
+#include "user.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -51,7 +52,7 @@ void hc_join_create(struct hc_core *c, struct hc_session *s, uint32_t request,
 	p = hc_part_open(c, key_a, key_b, uid_of(c, s), m->nranks, m->name);
 	if (!p) {
 		hc_home_unmake(c, id);
-		hc_part_may_open(c, uid_of(c, s), text, sizeof(text)); /* says why not */
+		hc_user_may(c, uid_of(c, s), HC_CHARGE_PART, text, sizeof(text)); /* says why not */
 		hc_emit_error(c, s->id, request, HC_E_LIMIT, text);
 		return;
 	}

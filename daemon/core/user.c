@@ -8,9 +8,15 @@
 int hc_user_may(const struct hc_core *c, uint32_t uid, enum hc_charge what, char *text,
 		size_t bytes)
 {
+	const struct hc_pool *pool = what == HC_CHARGE_HOME ? &c->home_pool : &c->part_pool;
 	const uint32_t n = hc_index_find(&c->user_index, uid);
 
-	if (n == HC_NONE || c->users[n].charged[what] < c->lim.quota_domains)
+	if (pool->used >= c->lim.domains) {
+		snprintf(text, bytes, "domains_max (%u) is reached on this node", c->lim.domains);
+		return HC_E_LIMIT;
+	}
+	/* what is taken back at a start was within the quota of its time */
+	if (n == HC_NONE || !c->started || c->users[n].charged[what] < c->lim.quota_domains)
 		return 0;
 	snprintf(text, bytes,
 		 "uid %u has %u domains on this node, which is quota_domains (%u); end one of them",

@@ -250,8 +250,8 @@ static bool fence(struct hc_loop *l)
 	if (!l->fence_pending)
 		return true;
 	if (l->never_fast) {
-		/* their half is a locked instruction, so ours need be no more than a fence here; what
-		 * an earlier daemon's clients do is stopped by the start number in the gate */
+		/* their half is a locked instruction, so ours need be no more than a fence here;
+		 * what an earlier daemon's clients do is stopped by the start number in the gate */
 		atomic_thread_fence(memory_order_seq_cst);
 		l->fence_pending = false;
 		return true;

@@ -22,6 +22,13 @@
 #include "suite.h"
 #include "users.h"
 
+/* The leak checker of a sanitizer cannot look at its own process from another pid namespace. */
+int __lsan_is_turned_off(void);
+int __lsan_is_turned_off(void)
+{
+	return 1;
+}
+
 static struct hc_node node;
 static uint8_t buf[HC_PACKET_MAX];
 

@@ -290,7 +290,10 @@ uint32_t world_activate(struct world *w, struct world_client *cl, uint64_t id)
 
 uint32_t world_attach(struct world *w, struct world_client *cl, uint64_t id, uint32_t rank)
 {
-	struct hc_m_attach m = {.id = id, .name = hc_str(id ? "" : w->opt.name), .rank = rank};
+	struct hc_m_attach m = {.id = id,
+				.name = hc_str(id ? "" : w->opt.name),
+				.rank = rank,
+				.block = HC_NONE};
 
 	return ask(w, cl, "attach", &hc_desc_attach, &m);
 }

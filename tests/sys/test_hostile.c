@@ -136,7 +136,8 @@ START_TEST(who_does_not_share_memory_gets_no_rank)
 	ck_assert_int_eq(-f.head.status, HC_E_LINK_UNAVAILABLE);
 	ck_assert_int_eq(hc_decode(&hc_desc_error, 1, f.body, f.body_len, &e), 0);
 	ck_assert_ptr_nonnull(memmem(e.text.p, e.text.len, "do not share memory", 19));
-	ck_assert(hc_raw_ask(fd, &hc_desc_attach, 3, &(struct hc_m_attach){.id = was.id}, buf, &f));
+	ck_assert(hc_raw_ask(fd, &hc_desc_attach, 3,
+			     &(struct hc_m_attach){.id = was.id, .block = HC_NONE}, buf, &f));
 	ck_assert_int_eq(-f.head.status, HC_E_LINK_UNAVAILABLE);
 	hc_raw_want_alive(fd);
 	close(fd);

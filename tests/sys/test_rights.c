@@ -83,7 +83,7 @@ static int say_joins(int fd, uint16_t type, uint64_t staged)
 		return outcome(fd, &hc_desc_activate,
 			       &(struct hc_m_activate){.id = staged, .timeout_ms = 1000});
 	}
-	return outcome(fd, &hc_desc_attach, &(struct hc_m_attach){.id = staged});
+	return outcome(fd, &hc_desc_attach, &(struct hc_m_attach){.id = staged, .block = HC_NONE});
 }
 
 static int say_ways(int fd, uint16_t type, uint64_t active)

@@ -24,7 +24,7 @@
 
 #define RANKS_OF_DOMAIN 8u     /* places for each domain, on the average */
 #define ROW_RANKS_MAX   16384u /* the row of a domain has to fit into the buffer of actions */
-#define ENDED_KEPT      2048u  /* about 1 MiB; older ones are in the journal */
+#define ENDED_KEPT      1024u  /* half a MiB; older ones are in the journal */
 #define ENDED_KEEP_NS   3600000000000u
 #define SECOND_NS       1000000000ull
 #define STOP_LIMIT_US   800000

@@ -227,6 +227,8 @@ static int adopt(struct hcomm_session *s, struct hc_greeting *g)
 		close(g->fd);
 		return r;
 	}
+	if (g->arena >= 0)
+		hc_ops_nonce_answer(&s->arena->blocks[HC_NONCE_BLOCK]);
 	hc_sess_init(&s->sess);
 	s->sess.version = g->m.proto;
 	s->sess.next_id = 2; /* hello was 1 */

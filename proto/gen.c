@@ -64,6 +64,14 @@ static const struct word words[] = {
 #include "words.tbl.h"
 #undef W
 };
+struct right {
+	const char *request, *who, *what;
+};
+static const struct right rights[] = {
+#define RIGHT(request, who, what) {#request, #who, what},
+#include "rights.tbl.h"
+#undef RIGHT
+};
 /* clang-format on */
 
 struct type {
@@ -307,6 +315,35 @@ static void write_words_md(FILE *f)
 	}
 }
 
+static void write_rights_md(FILE *f)
+{
+	unsigned i;
+
+	fputs("\n## Rights\n\n"
+	      "Who a caller is comes from the kernel. A *member* is root, the daemon's own user, "
+	      "or "
+	      "in\n"
+	      "`admin_group` or `socket_group`; nobody else may say anything. *rank*: a member, "
+	      "for a "
+	      "rank\n"
+	      "that its own process holds. *user*: a member, for domains of its own uid. *owner*: "
+	      "the\n"
+	      "same, and root and `admin_group` for all domains. *admin*: root, the daemon's own "
+	      "user "
+	      "and\n"
+	      "`admin_group`. A refusal is `PERMISSION`, and is logged with the uid.\n\n"
+	      "| request | who | may |\n|---|---|---|\n",
+	      f);
+	for (i = 0; i < COUNT(rights); i++) {
+		const char *s;
+
+		fprintf(f, "| %s | ", rights[i].request);
+		for (s = rights[i].who; *s; s++)
+			fputc(tolower((unsigned char)*s), f);
+		fprintf(f, " | %s |\n", rights[i].what);
+	}
+}
+
 static void write_protocol_md(FILE *f)
 {
 	write_protocol_intro(f);
@@ -314,6 +351,7 @@ static void write_protocol_md(FILE *f)
 	write_messages(f, "Messages of the client socket", 1, 89);
 	write_messages(f, "Stored rows", 90, 99);
 	write_messages(f, "Messages between home and participant of a domain", 100, HC_MSG_MAX - 1);
+	write_rights_md(f);
 	write_views_md(f);
 	write_errors_md(f);
 	write_words_md(f);

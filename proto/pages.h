@@ -45,6 +45,7 @@
 #define HC_BLOCK_LINES  14u     /* threads with a line of their own */
 #define HC_ARENA_BLOCKS 131072u /* 128 MiB, sparse: 10,000 domains of 8 ranks and more */
 #define HC_CAUSE_BYTES  192u
+#define HC_NONCE_BLOCK  0u /* of every arena: the proof that both sides see this memory */
 
 #define HC_GATE(start, tag, state)                                                                 \
 	(((uint64_t)(start) << 40) | ((uint64_t)(uint32_t)(tag) << 8) | (uint8_t)(state))

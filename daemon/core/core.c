@@ -15,6 +15,7 @@
 #include "pages.h"
 #include "part.h"
 #include "restore.h"
+#include "rights.h"
 #include "session.h"
 #include "split.h"
 #include "view.h"
@@ -37,6 +38,9 @@ static void lay_out(struct hc_core *c, struct hc_mem *m, const struct hc_limits 
 	blocks = hc_mem_take(m, lim->sessions, HC_ARENA_BLOCKS / 8);
 	for (i = 0; m->base && i < lim->sessions; i++)
 		c->sessions[i].blocks = blocks + (size_t)i * (HC_ARENA_BLOCKS / 64);
+	c->users = hc_mem_take(m, 2 * lim->domains, sizeof(*c->users));
+	hc_pool_init(&c->user_pool, m, 2 * lim->domains);
+	hc_index_init(&c->user_index, m, 2 * lim->domains);
 	c->processes = hc_mem_take(m, processes, sizeof(*c->processes));
 	hc_pool_init(&c->process_pool, m, processes);
 	hc_index_init(&c->process_index, m, processes);
@@ -102,6 +106,7 @@ struct hc_core *hc_core_init(void *memory, size_t bytes, const struct hc_limits 
 	lay_out(c, &m, limits);
 	c->self = *self;
 	c->set = *settings;
+	c->kept = HC_NEVER;
 	c->rng = (struct hc_hash_key){self->seed[0], self->seed[1]};
 	hc_core_node(c, self->name);
 	return c;
@@ -193,13 +198,6 @@ malformed:
 	hc_emit_error(c, s->id, id, HC_E_MALFORMED, text);
 }
 
-/* These make things: not for those who only may look. */
-static bool needs_member(uint16_t type)
-{
-	return (type >= HC_MSG_root_info && type <= HC_MSG_split) ||
-	       (type >= HC_MSG_leave && type <= HC_MSG_abort);
-}
-
 static void on_request(struct hc_core *c, const struct hc_event *ev)
 {
 	const struct hc_frame *f = ev->u.request.frame;
@@ -217,9 +215,8 @@ static void on_request(struct hc_core *c, const struct hc_event *ev)
 	s->requests++;
 	if (f->head.type == HC_MSG_hello)
 		hc_emit_error(c, s->id, f->head.id, HC_E_INVALID, "hello was said already");
-	else if (needs_member(f->head.type) && s->role == HC_W_role_NONE)
-		hc_emit_error(c, s->id, f->head.id, HC_E_PERMISSION,
-			      "only members of the group hcomm may do that");
+	else if (hc_right_of(f->head.type) && !hc_right_role(f->head.type, s->role))
+		hc_emit_error(c, s->id, f->head.id, HC_E_PERMISSION, hc_right_text(f->head.type));
 	else if (!hc_emit_ring_spare(c))
 		hc_emit_error(c, s->id, f->head.id, HC_E_AGAIN, "the daemon is busy");
 	else
@@ -314,6 +311,42 @@ static void on_persisted(struct hc_core *c, uint64_t seq)
 	c->persisted = seq;
 }
 
+/* ---- the database fails, or works again ---- */
+
+static void on_storage(struct hc_core *c, uint64_t kept)
+{
+	const bool was = c->kept != HC_NEVER, is = kept != HC_NEVER;
+
+	c->kept = kept;
+	c->domain_changes++;
+	if (was != is)
+		c->tell_storage = c->lim.sessions; /* also who has heard half of the last word */
+}
+
+/* One session that follows all events is told. */
+static bool tell_storage(struct hc_core *c)
+{
+	const bool lost = c->kept != HC_NEVER;
+	struct hc_m_event e = {
+		.kind = lost ? HC_W_event_code_STORAGE_LOST : HC_W_event_code_STORAGE_BACK,
+		.rank = HC_NONE,
+		.node = hc_str(c->self.name),
+		.text = hc_str(lost ? "state cannot be stored: domains made now are not persistent"
+				    : "state is stored again")};
+	const struct hc_session *s;
+
+	if (!c->tell_storage)
+		return false;
+	if (!c->watchers.count) {
+		c->tell_storage = 0;
+		return false;
+	}
+	s = &c->sessions[--c->tell_storage];
+	if (s->id && s->subscribed)
+		hc_emit_event(c, s->id, &e);
+	return true;
+}
+
 static void fire(struct hc_core *c, uint32_t timer)
 {
 	if (timer < c->lim.domains)
@@ -339,6 +372,7 @@ static void on_event(struct hc_core *c, const struct hc_event *ev)
 	case HC_EV_PERSISTED: on_persisted(c, ev->u.persisted); return;
 	case HC_EV_CONFIG: c->set = *ev->u.settings; return;
 	case HC_EV_OPS_SAMPLE: hc_part_sample(c, ev); return;
+	case HC_EV_STORAGE: on_storage(c, ev->u.kept); return;
 	case HC_EV_ROW: hc_restore_row(c, ev->u.row); return;
 	}
 }
@@ -375,7 +409,7 @@ static bool unit(struct hc_core *c)
 		on_persisted(c, c->persisted);
 		return true;
 	}
-	if (hc_split_work(c) || hc_session_reap(c))
+	if (hc_split_work(c) || hc_session_reap(c) || tell_storage(c))
 		return true;
 	timer = hc_timers_take(&c->timers, c->now);
 	if (timer == HC_NONE)
@@ -401,7 +435,7 @@ void hc_core_step(struct hc_core *c, uint64_t now, const struct hc_event *event,
 uint64_t hc_core_deadline(const struct hc_core *c)
 {
 	if (c->work.count || c->ring_used || c->over.count || c->reaping.count || c->answering ||
-	    stored_waits(c))
+	    c->tell_storage || stored_waits(c))
 		return c->now;
 	return hc_timers_next(&c->timers);
 }

@@ -86,6 +86,7 @@ enum hc_event_kind {
 	HC_EV_DEVICE_FACT,
 	HC_EV_PERSISTED, /* all PERSIST up to this number are stored */
 	HC_EV_CONFIG,
+	HC_EV_STORAGE,    /* the database fails, or works again */
 	HC_EV_OPS_SAMPLE, /* answer to SCAN */
 	HC_EV_ROW,        /* a stored domain, before START */
 };
@@ -111,6 +112,9 @@ struct hc_event {
 		} peer;
 		const struct hc_device_fact *device;
 		uint64_t persisted;
+		/* STORAGE: PERSIST above this number are not in the database, though PERSISTED
+		 * was or will be told of them; HC_NEVER: all are. */
+		uint64_t kept;
 		const struct hc_settings *settings;
 		struct {
 			uint64_t domain;

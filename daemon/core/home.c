@@ -12,6 +12,7 @@
 #include "part.h"
 #include "rng.h"
 #include "split.h"
+#include "user.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -108,11 +109,7 @@ static int may_make(struct hc_core *c, uint32_t uid, struct hc_str name, char *t
 			 hc_word_domain_state(other->state));
 		return HC_E_EXISTS;
 	}
-	if (c->home_pool.used >= c->lim.domains) {
-		snprintf(text, bytes, "domains_max (%u) is reached on this node", c->lim.domains);
-		return HC_E_LIMIT;
-	}
-	return 0;
+	return hc_user_may(c, uid, HC_CHARGE_HOME, text, bytes);
 }
 
 int hc_home_make(struct hc_core *c, uint64_t id, uint64_t key_a, uint64_t key_b, uint32_t uid,
@@ -140,6 +137,7 @@ int hc_home_make(struct hc_core *c, uint64_t id, uint64_t key_a, uint64_t key_b,
 	h->staged = staged;
 	h->weight = 1;
 	c->nforming++;
+	hc_user_charge(c, uid, HC_CHARGE_HOME);
 	c->domain_changes++;
 	if (name.len) {
 		h->name = hc_pool_get(&c->name_pool);
@@ -228,6 +226,7 @@ void hc_home_unmake(struct hc_core *c, uint64_t id)
 		hc_pool_put(&c->name_pool, h->name);
 	if (h->cause != HC_NONE)
 		hc_pool_put(&c->cause_pool, h->cause);
+	hc_user_release(c, h->uid, HC_CHARGE_HOME);
 	h->id = 0;
 	h->state = HC_W_domain_state_NONE;
 	c->domain_changes++;
@@ -397,6 +396,8 @@ void hc_home_store(struct hc_core *c, struct hc_home *h, enum hc_home_step step,
 						: HC_W_domain_state_DAMAGED);
 	h->stored = hc_emit_journal(c, event, h->id, h->epoch, h->cause_rank, h->cause_pid, h->uid,
 				    text);
+	if (step == HOME_COMMITTING)
+		h->row = h->stored;
 	h->step = (uint8_t)step;
 	hc_list_push(&c->storing, &c->store_links, hc_home_number(c, h));
 }

@@ -14,6 +14,7 @@
 #include "home.h"
 
 #include "emit.h"
+#include "rights.h"
 #include "split.h"
 
 #include <stdio.h>
@@ -416,7 +417,7 @@ void hc_home_on_control(struct hc_core *c, uint32_t node, const struct hc_m_cont
 		send_control_r(c, node, m->ticket, HC_E_GONE, "the domain is gone");
 		return;
 	}
-	if (h->uid != m->uid && m->role != HC_W_role_ADMIN) {
+	if (!hc_right_owner(HC_MSG_destroy, m->role, m->uid, h->uid)) {
 		HC_TEXT(text,
 			"the domain belongs to uid %u, this is uid %u: only its owner, root and "
 			"hcomm-admin may destroy it",

@@ -13,6 +13,7 @@
 #include "emit.h"
 #include "pages.h"
 #include "session.h"
+#include "user.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -53,17 +54,20 @@ static struct hc_part *part_begin(struct hc_core *c, uint32_t n, uint32_t uid, u
 	p->home_node = HC_SELF_NODE;
 	p->state = HC_W_domain_state_FORMING;
 	set_name(c, p, name);
+	hc_user_charge(c, uid, HC_CHARGE_PART);
 	return p;
 }
 
 struct hc_part *hc_part_open(struct hc_core *c, uint64_t key_a, uint64_t key_b, uint32_t uid,
 			     uint32_t nranks, struct hc_str name)
 {
-	uint32_t n = hc_pool_get(&c->part_pool);
 	struct hc_part *p;
+	uint32_t n;
 
-	if (n == HC_NONE)
+	if (hc_user_may(c, uid, HC_CHARGE_PART, NULL, 0))
 		return NULL;
+	n = hc_pool_get(&c->part_pool);
+	hc_assert(n != HC_NONE);
 	p = part_begin(c, n, uid, nranks, name);
 	p->key_a = key_a;
 	p->key_b = key_b;
@@ -151,6 +155,7 @@ static void part_free(struct hc_core *c, struct hc_part *p)
 	if (p->cause != HC_NONE)
 		hc_pool_put(&c->cause_pool, p->cause);
 	p->name = p->cause = p->seats = HC_NONE;
+	hc_user_release(c, p->uid, HC_CHARGE_PART);
 	p->id = 0;
 	p->state = HC_W_domain_state_NONE;
 	p->reuse++;

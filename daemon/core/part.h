@@ -13,6 +13,7 @@
 #include "state.h"
 
 /* ---- life (part.c) ---- */
+/* NULL: what hc_user_may says of HC_CHARGE_PART. */
 struct hc_part *hc_part_open(struct hc_core *c, uint64_t key_a, uint64_t key_b, uint32_t uid,
 			     uint32_t nranks, struct hc_str name);
 /* A stored part, with the slot that its record has; NULL when that is taken. */

@@ -15,6 +15,7 @@
 #include "home.h"
 #include "rng.h"
 #include "session.h"
+#include "user.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -226,7 +227,8 @@ static struct hc_part *part_for(struct hc_core *c, const struct join *j)
 		}
 	}
 	if (!p) {
-		HC_TEXT(text, "domains_max (%u) is reached on this node", c->lim.domains);
+		hc_user_may(c, uid_of(c, j->s), HC_CHARGE_PART, text,
+			    sizeof(text)); /* says why not */
 		refuse(c, j, HC_E_LIMIT, text);
 	} else if (p->uid != uid_of(c, j->s)) {
 		HC_TEXT(text, "the domain belongs to uid %u, this is uid %u", p->uid,

@@ -10,8 +10,10 @@
 #include "device.h"
 #include "emit.h"
 #include "home.h"
+#include "rights.h"
 #include "rng.h"
 #include "session.h"
+#include "user.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -50,14 +52,16 @@ void hc_join_create(struct hc_core *c, struct hc_session *s, uint32_t request,
 	p = hc_part_open(c, key_a, key_b, uid_of(c, s), m->nranks, m->name);
 	if (!p) {
 		hc_home_unmake(c, id);
-		hc_emit_error(c, s->id, request, HC_E_LIMIT, "domains_max is reached on this node");
+		hc_user_may(c, uid_of(c, s), HC_CHARGE_PART, text, sizeof(text)); /* says why not */
+		hc_emit_error(c, s->id, request, HC_E_LIMIT, text);
 		return;
 	}
 	hc_part_set_id(c, p, id);
 	hc_emit_done(c, s->id, request, id, "");
 }
 
-static struct hc_part *owned(struct hc_core *c, struct hc_session *s, uint32_t request, uint64_t id)
+static struct hc_part *owned(struct hc_core *c, struct hc_session *s, uint16_t type,
+			     uint32_t request, uint64_t id)
 {
 	struct hc_part *p = hc_part_by_id(c, id);
 	char text[128];
@@ -66,7 +70,7 @@ static struct hc_part *owned(struct hc_core *c, struct hc_session *s, uint32_t r
 		hc_emit_error(c, s->id, request, HC_E_NOT_FOUND, "no such domain on this node");
 		return NULL;
 	}
-	if (p->uid != uid_of(c, s) && s->role != HC_W_role_ADMIN) {
+	if (!hc_right_owner(type, s->role, uid_of(c, s), p->uid)) {
 		HC_TEXT(text, "the domain belongs to uid %u, this is uid %u", p->uid, uid_of(c, s));
 		hc_emit_error(c, s->id, request, HC_E_PERMISSION, text);
 		return NULL;
@@ -77,7 +81,7 @@ static struct hc_part *owned(struct hc_core *c, struct hc_session *s, uint32_t r
 void hc_join_add_device(struct hc_core *c, struct hc_session *s, uint32_t request,
 			const struct hc_m_add_device *m)
 {
-	struct hc_part *p = owned(c, s, request, m->id);
+	struct hc_part *p = owned(c, s, HC_MSG_add_device, request, m->id);
 	struct hc_m_arrive a = {.rank = m->rank, .device = m->device, .weight = 1};
 	const struct hc_home *h;
 	uint32_t seat;
@@ -123,7 +127,7 @@ void hc_join_add_device(struct hc_core *c, struct hc_session *s, uint32_t reques
 void hc_join_activate(struct hc_core *c, struct hc_session *s, uint32_t request,
 		      const struct hc_m_activate *m)
 {
-	struct hc_part *p = owned(c, s, request, m->id);
+	struct hc_part *p = owned(c, s, HC_MSG_activate, request, m->id);
 
 	if (p)
 		hc_home_activate(c, p->id, s, request, m->timeout_ms);

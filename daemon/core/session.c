@@ -5,6 +5,7 @@
 #include "emit.h"
 #include "pages.h"
 #include "part.h"
+#include "rights.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -108,6 +109,11 @@ void hc_session_hello(struct hc_core *c, const struct hc_event *ev)
 		hc_emit_error(c, ev->session, f->head.id, HC_E_VERSION, text);
 		return;
 	}
+	if (!hc_right_role(HC_MSG_hello, cred->role)) {
+		hc_emit_error(c, ev->session, f->head.id, HC_E_PERMISSION,
+			      hc_right_text(HC_MSG_hello));
+		return;
+	}
 	n = hc_session_process(c, cred, &fresh);
 	if (n == HC_NONE) {
 		hc_emit_error(c, ev->session, f->head.id, HC_E_LIMIT,
@@ -118,6 +124,7 @@ void hc_session_hello(struct hc_core *c, const struct hc_event *ev)
 	blocks = s->blocks;
 	memset(s, 0, sizeof(*s));
 	s->blocks = blocks;
+	s->blocks[0] = 1ull << HC_NONCE_BLOCK; /* never given to a rank */
 	s->id = ev->session;
 	s->process = n;
 	s->proto = m.proto_max < HC_PROTO_MAX ? m.proto_max : HC_PROTO_MAX;

@@ -32,6 +32,11 @@
 #define HC_RING_BYTES (512u * 1024u)
 #define HC_RING_SPARE (16u * 1024u) /* room that a request may need */
 
+/* What a uid has, see user.h. */
+struct hc_user {
+	uint32_t charged[2]; /* domains, by enum hc_charge */
+};
+
 /* A process of this node that has a session or holds a seat. */
 struct hc_process {
 	uint64_t started;
@@ -156,6 +161,7 @@ struct hc_home {
 	uint64_t first;    /* first arrival */
 	uint64_t deadline; /* drain, orphan; while forming computed from the places */
 	uint64_t stored;   /* PERSIST number that is waited for */
+	uint64_t row;      /* PERSIST number of the row of its commit */
 	uint64_t cut;
 	uint32_t uid, epoch, number, nranks, arrived, attached;
 	uint32_t places;
@@ -245,6 +251,10 @@ struct hc_core {
 	struct hc_list watchers; /* sessions that subscribed; links: session_links */
 	struct hc_links session_links;
 
+	struct hc_user *users;
+	struct hc_pool user_pool;
+	struct hc_index user_index; /* by uid */
+
 	struct hc_process *processes;
 	struct hc_pool process_pool;
 	struct hc_index process_index;
@@ -312,6 +322,8 @@ struct hc_core {
 	uint8_t *scratch; /* HC_OUT_BYTES: an array or row in the making */
 
 	uint64_t persist_seq, persisted; /* last number given, last one stored */
+	uint64_t kept;         /* last number that is in the database, HC_NEVER when all are */
+	uint32_t tell_storage; /* sessions that are still to hear of it, by slot */
 	uint64_t member_changes, domain_changes, session_changes;
 	uint64_t requests, refused;
 	bool started;

@@ -163,7 +163,8 @@ static bool home_row(struct page *g, struct hc_home *h)
 				     .weight = h->weight,
 				     .home = hc_str(c->self.name),
 				     .age_ms = (c->now - h->since) / 1000000u,
-				     .persistent = h->state >= HC_W_domain_state_ACTIVE,
+				     .persistent = h->state >= HC_W_domain_state_ACTIVE &&
+						   h->row <= c->kept,
 				     .cause = hc_str(hc_home_cause(c, h))};
 
 	r.name = hc_str(hc_home_name(c, h, name, sizeof(name)));

@@ -56,10 +56,12 @@ struct hc_conn {
 	uint32_t pid, uid;
 	uint16_t proto;
 	uint8_t role;
-	bool known;   /* the core has heard of the session */
-	bool closed;  /* no more I/O; freed at the end of the loop's turn */
-	bool ending;  /* close when all is sent */
-	bool blocked; /* waits to be writable */
+	uint64_t nonce; /* in its arena; a client that shares it inverts it */
+	bool proved;    /* it has */
+	bool known;     /* the core has heard of the session */
+	bool closed;    /* no more I/O; freed at the end of the loop's turn */
+	bool ending;    /* close when all is sent */
+	bool blocked;   /* waits to be writable */
 	uint8_t batch,
 		calm; /* packets to ask for in one read (0 = 1); reads before asking for more */
 	bool dirty;   /* in the list of those with something to send */

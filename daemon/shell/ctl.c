@@ -14,6 +14,7 @@
 #define ACCEPT_BATCH   16
 #define HELLO_LIMIT_NS 5000000000u /* a connection that says nothing for so long is closed */
 #define WAITING_MAX    256u        /* connections without a session */
+#define SILENT_NS      250000000u  /* and, when there are so many, so long may one say nothing */
 
 static uint64_t now_ns(void)
 {
@@ -455,6 +456,45 @@ static void on_death(void *arg, struct hc_proc *p)
 
 /* ---- accepting ---- */
 
+static bool says_nothing(const struct hc_conn *c)
+{
+	char byte;
+
+	return recv(c->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0 && errno == EAGAIN;
+}
+
+/* Whoever connects and says nothing keeps others out for a moment only. */
+static void evict_silent(struct hc_ctl *ctl)
+{
+	uint64_t now = now_ns();
+	unsigned ended = 0;
+	struct hc_conn *c;
+
+	for (c = ctl->conns; c; c = c->next) {
+		if (c->session || c->closed || now < c->opened_ns + SILENT_NS || !says_nothing(c))
+			continue;
+		hc_ctl_end(ctl, c);
+		ended++;
+	}
+	if (ended)
+		hc_log(HC_LOG_WARN,
+		       "%u connections that said nothing are closed: others wait to come in",
+		       ended);
+}
+
+static void on_crowd(evutil_socket_t fd, short what, void *arg)
+{
+	const struct timeval again = {.tv_usec = SILENT_NS / 1000u};
+	struct hc_ctl *ctl = arg;
+
+	(void)fd;
+	(void)what;
+	if (!ctl->crowded)
+		return;
+	evict_silent(ctl); /* accepting goes on at the end of the turn */
+	event_add(ctl->crowd_event, &again);
+}
+
 static int add_conn(struct hc_ctl *ctl, int fd)
 {
 	struct hc_conn *c = calloc(1, sizeof(*c));
@@ -498,6 +538,7 @@ static void on_accept(evutil_socket_t fd, short what, void *arg)
 		if (ctl->waiting >= WAITING_MAX) { /* they wait in the kernel's queue */
 			event_del(ctl->accept_event);
 			ctl->crowded = true;
+			on_crowd(-1, 0, ctl);
 			return;
 		}
 		s = accept4(fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
@@ -580,9 +621,11 @@ int hc_ctl_new(const struct hc_ctl_args *args, struct hc_ctl **out)
 	ctl->table_bytes_max = args->table_bytes_max;
 	ctl->listen_fd = -1;
 	ctl->slots = calloc(ctl->sessions_max, sizeof(*ctl->slots));
+	ctl->crowd_event = evtimer_new(ctl->base, on_crowd, ctl);
 	ctl->procs = hc_procs_new(ctl->base, on_death, ctl);
 	ctl->tables = hc_tables_new();
-	if (!ctl->slots || !ctl->procs || !ctl->tables || hc_inbox_init(&ctl->inbox)) {
+	if (!ctl->slots || !ctl->crowd_event || !ctl->procs || !ctl->tables ||
+	    hc_inbox_init(&ctl->inbox)) {
 		hc_ctl_free(ctl);
 		return -ENOMEM;
 	}
@@ -602,6 +645,8 @@ void hc_ctl_free(struct hc_ctl *ctl)
 	if (!ctl)
 		return;
 	hc_ctl_listen(ctl, -1);
+	if (ctl->crowd_event)
+		event_free(ctl->crowd_event);
 	while (ctl->conns) {
 		struct hc_conn *c = ctl->conns;
 

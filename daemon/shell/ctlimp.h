@@ -23,7 +23,7 @@ struct hc_ctl {
 	uint32_t sessions_max;
 	uint64_t table_bytes_max;
 
-	struct event *accept_event;
+	struct event *accept_event, *crowd_event;
 	int listen_fd;
 	bool paused;  /* out of descriptors: no accept until the next tick */
 	bool crowded; /* too many without a session: no accept until they have one */

@@ -14,6 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "ctlimp.h"
+#include "ident.h"
 #include "log.h"
 #include "loop.h"
 
@@ -77,6 +78,30 @@ void hc_ctl_free_slot(struct hc_ctl *ctl, uint64_t session)
 
 /* ---- hello ---- */
 
+/*
+ * The last sixteenth of the table is for others: whatever one user does, the next one and the
+ * operator find a place. Root and admins are not bound by it.
+ */
+static bool has_its_share(const struct hc_ctl *ctl, const struct hc_caller *caller, char *why,
+			  size_t size)
+{
+	const uint32_t most = ctl->sessions_max - ctl->sessions_max / 16;
+	const struct hc_conn *c;
+	uint32_t n = 0;
+
+	if (caller->cred.role == HC_W_role_ADMIN || ctl->counts.sessions < most)
+		return false;
+	for (c = ctl->conns; c; c = c->next)
+		n += c->session && !c->closed && c->uid == caller->cred.uid;
+	if (n < most)
+		return false;
+	snprintf(why, size,
+		 "uid %u has %u sessions; of clients_max (%u) one user may have %u, so that others "
+		 "find a place",
+		 caller->cred.uid, n, ctl->sessions_max, most);
+	return true;
+}
+
 /* `brought`: a descriptor, or -1 for a new arena. */
 static int give_arena(struct hc_ctl *ctl, struct hc_proc *p, uint64_t session, int brought,
 		      char *why, size_t size)
@@ -110,19 +135,26 @@ static int enter(struct hc_ctl *ctl, struct hc_conn *c, struct hc_caller *caller
 		 char *why, size_t size)
 {
 	struct hc_proc *p;
+	int r;
 
 	p = hc_procs_add(ctl->procs, caller->cred.pid, caller->cred.started, caller->pidfd);
 	if (!p) {
 		snprintf(why, size, "the daemon is out of memory");
 		return HC_E_RESOURCE_EXHAUSTED;
 	}
+	if (has_its_share(ctl, caller, why, size))
+		return HC_E_LIMIT;
 	if (!take_slot(ctl, c)) {
 		snprintf(why, size, "%u clients are connected; clients_max is %u",
 			 ctl->counts.sessions, ctl->sessions_max);
 		return HC_E_LIMIT;
 	}
 	hc_procs_attach(p, c);
-	return give_arena(ctl, p, c->session, brought, why, size);
+	r = give_arena(ctl, p, c->session, brought, why, size);
+	if (r)
+		return r;
+	hc_ident_random(&c->nonce, sizeof(c->nonce));
+	return hc_arena_nonce_put(hc_ctl_arena(ctl, c->session), HC_NONCE_BLOCK, c->nonce);
 }
 
 /* Which of the descriptors is what: a pidfd first, where one was sent; then the arena. */

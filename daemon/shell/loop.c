@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -46,6 +47,7 @@ struct hc_loop {
 
 	uint32_t start;
 	bool locked;        /* the fast fence fails: clients use locked instructions */
+	bool never_fast;    /* since the start: no client of ours ever did without them */
 	bool fence_pending; /* published, and a fence is owed before the next sample */
 	struct scan *scans; /* a ring */
 	uint32_t scan_first, scan_count, scan_cap;
@@ -247,6 +249,13 @@ static bool fence(struct hc_loop *l)
 
 	if (!l->fence_pending)
 		return true;
+	if (l->never_fast) {
+		/* their half is a locked instruction, so ours need be no more than a fence here;
+		 * what an earlier daemon's clients do is stopped by the start number in the gate */
+		atomic_thread_fence(memory_order_seq_cst);
+		l->fence_pending = false;
+		return true;
+	}
 	r = hc_pages_fence();
 	if (r < 0) {
 		hc_log(HC_LOG_ERROR, "membarrier failed: %s; no drain is decided until it works",
@@ -417,6 +426,13 @@ void hc_loop_persisted(void *arg, uint64_t seq)
 	feed(arg, &ev);
 }
 
+void hc_loop_storage(void *arg, uint64_t kept)
+{
+	struct hc_event ev = {.kind = HC_EV_STORAGE, .u.kept = kept};
+
+	feed(arg, &ev);
+}
+
 /* ---- timers and signals ---- */
 
 static void set_timer(int fd, uint64_t at_ns, uint64_t every_ns)
@@ -579,7 +595,7 @@ int hc_loop_new(const struct hc_loop_args *args, struct hc_loop **loop)
 	l->on_signal = args->on_signal;
 	l->arg = args->arg;
 	l->start = args->self.start & 0xffffffu; /* what the gate of a record has room for */
-	l->locked = !args->self.fence;
+	l->locked = l->never_fast = !args->self.fence;
 	l->armed = HC_NEVER;
 	l->timer_fd = l->tick_fd = -1;
 	l->memory_bytes = hc_core_bytes(&args->limits);

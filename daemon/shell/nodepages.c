@@ -457,7 +457,7 @@ int hc_arena_scan(const struct hc_arena *arena, uint32_t block, uint64_t id, uns
 	return 0;
 }
 
-int hc_arena_nonce_put(struct hc_arena *arena, uint32_t block, uint64_t nonce)
+int hc_arena_nonce_put(const struct hc_arena *arena, uint32_t block, uint64_t nonce)
 {
 	if (!arena->blocks || block >= HC_ARENA_BLOCKS)
 		return HC_E_INVALID;

@@ -97,7 +97,7 @@ struct hc_arena_sample {
 int hc_arena_scan(const struct hc_arena *arena, uint32_t block, uint64_t id, unsigned parity,
 		  struct hc_arena_sample *sample);
 /* Proof that the client maps the same memory: put a number, later see whether it was inverted. */
-int hc_arena_nonce_put(struct hc_arena *arena, uint32_t block, uint64_t nonce);
+int hc_arena_nonce_put(const struct hc_arena *arena, uint32_t block, uint64_t nonce);
 bool hc_arena_nonce_proved(const struct hc_arena *arena, uint32_t block, uint64_t nonce);
 
 #endif

@@ -11,7 +11,9 @@
 #include <string.h>
 #include <unistd.h>
 #include "ctlimp.h"
+#include "log.h"
 #include "loop.h"
+#include "rights.h"
 #include "views.h"
 
 #define VERDICT_BYTES 1400
@@ -177,9 +179,6 @@ static void on_admin(struct hc_ctl *ctl, struct hc_in *in)
 	}
 	if (!hc_views_verb(m.verb))
 		hc_loop_request(ctl->loop, c->session, &in->frame, NULL);
-	else if (c->role != HC_W_role_ADMIN)
-		hc_ctl_error(ctl, c, in->frame.head.id, HC_E_PERMISSION,
-			     "only root and members of admin_group may do that");
 	else
 		hc_views_admin(ctl->shell, c->session, in->frame.head.id, &m);
 }
@@ -190,8 +189,53 @@ static void unknown(struct hc_ctl *ctl, struct hc_in *in)
 		     "the daemon does not know this request; upgrade the daemon");
 }
 
+static bool takes_rank(uint16_t type)
+{
+	return type == HC_MSG_join_root || type == HC_MSG_join_table || type == HC_MSG_join_local ||
+	       type == HC_MSG_attach || type == HC_MSG_sub || type == HC_MSG_split;
+}
+
+static bool may(struct hc_ctl *ctl, struct hc_in *in)
+{
+	const struct hc_conn *c = in->conn;
+	const uint16_t type = in->frame.head.type;
+
+	if (hc_right_role(type, c->role))
+		return true;
+	hc_log(HC_LOG_WARN, "client pid %u uid %u is refused request %u: %s", c->pid, c->uid, type,
+	       hc_right_text(type));
+	hc_ctl_error(ctl, in->conn, in->frame.head.id, HC_E_PERMISSION, hc_right_text(type));
+	return false;
+}
+
+/*
+ * Before the first rank of a session: does it write the memory that we read? A process behind a
+ * proxy or in a copy of this machine's files does not, and its references would not be counted.
+ */
+static bool shares_memory(struct hc_ctl *ctl, struct hc_in *in)
+{
+	struct hc_conn *c = in->conn;
+	const struct hc_arena *arena;
+
+	if (c->proved)
+		return true;
+	arena = hc_ctl_arena(ctl, c->session);
+	c->proved = arena && hc_arena_nonce_proved(arena, HC_NONCE_BLOCK, c->nonce);
+	if (!c->proved)
+		hc_ctl_error(ctl, c, in->frame.head.id, HC_E_LINK_UNAVAILABLE,
+			     "process and daemon do not share memory: the number in the op arena "
+			     "was not answered");
+	return c->proved;
+}
+
 void hc_ctl_request(struct hc_ctl *ctl, struct hc_in *in)
 {
+	if (!hc_right_of(in->frame.head.type)) {
+		unknown(ctl, in); /* any number may come, also of answers and of peers' messages */
+		return;
+	}
+	if (!may(ctl, in) || (takes_rank(in->frame.head.type) && !shares_memory(ctl, in)))
+		return;
 	switch (in->frame.head.type) {
 	case HC_MSG_join_table: on_join_table(ctl, in); return;
 	case HC_MSG_create:
@@ -202,24 +246,6 @@ void hc_ctl_request(struct hc_ctl *ctl, struct hc_in *in)
 		break;
 	case HC_MSG_query: on_query(ctl, in); return;
 	case HC_MSG_admin: on_admin(ctl, in); return;
-	case HC_MSG_ping:
-	case HC_MSG_root_info:
-	case HC_MSG_join_root:
-	case HC_MSG_join_local:
-	case HC_MSG_add_device:
-	case HC_MSG_activate:
-	case HC_MSG_attach:
-	case HC_MSG_sub:
-	case HC_MSG_split:
-	case HC_MSG_leave:
-	case HC_MSG_destroy:
-	case HC_MSG_abort:
-	case HC_MSG_status:
-	case HC_MSG_ops_ended:
-	case HC_MSG_subscribe: break;
-	default: /* any number may come; answers and messages of peers are no requests either */
-		unknown(ctl, in);
-		return;
 	}
 	hc_loop_request(ctl->loop, in->conn->session, &in->frame, NULL);
 }

@@ -24,7 +24,7 @@
 
 #define RANKS_OF_DOMAIN 8u     /* places for each domain, on the average */
 #define ROW_RANKS_MAX   16384u /* the row of a domain has to fit into the buffer of actions */
-#define ENDED_KEPT      16384u
+#define ENDED_KEPT      1024u  /* half a MiB; older ones are in the journal */
 #define ENDED_KEEP_NS   3600000000000u
 #define SECOND_NS       1000000000ull
 #define STOP_LIMIT_US   800000
@@ -274,6 +274,7 @@ static int make_ctl(struct hc_shell *sh)
 	if (r)
 		return fail_errno(sh, "the client socket cannot be made", r);
 	hc_loop_set_store(sh->loop, sh->store);
+	hc_store_on_storage(sh->store, hc_loop_storage);
 	hc_loop_set_ctl(sh->loop, sh->ctl);
 	return 0;
 }

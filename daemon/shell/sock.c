@@ -31,7 +31,7 @@ static int new_socket(void)
 }
 
 /* Does the kernel say that nobody listens there? */
-static bool is_stale(const char *path)
+static bool is_stale(const char *path, const struct stat *st)
 {
 	struct sockaddr_un a;
 	int fd = new_socket();
@@ -40,6 +40,11 @@ static bool is_stale(const char *path)
 	if (fd < 0)
 		return false;
 	address_of(path, &a);
+	/* one of ours that a start left behind before it had its mode: nobody may even ask */
+	if (st->st_uid == geteuid() && !(st->st_mode & 0777) && chmod(path, 0600)) {
+		close(fd);
+		return false;
+	}
 	stale = connect(fd, (struct sockaddr *)&a, sizeof(a)) && errno == ECONNREFUSED;
 	close(fd);
 	return stale;
@@ -62,7 +67,7 @@ static int clear_path(const char *path, char *why, size_t size)
 			 path);
 		return 1;
 	}
-	if (!is_stale(path)) {
+	if (!is_stale(path, &st)) {
 		snprintf(why, size,
 			 "socket %s: another process listens there; stop it, or set socket to "
 			 "another "
@@ -91,13 +96,13 @@ static int bind_path(struct hc_sock *s, char *why, size_t size)
 		return refuse(why, size, s->path, "bind");
 	if (lstat(s->path, &st))
 		return refuse(why, size, s->path, "find it after binding");
+	s->dev = st.st_dev; /* from here on a failure takes the file away again */
+	s->ino = st.st_ino;
 	/* a hardened unit may not change owners, and its own group is mostly the right one */
 	if (s->has_group && st.st_gid != s->group && lchown(s->path, (uid_t)-1, s->group))
 		return refuse(why, size, s->path, "give it to socket_group");
 	if (chmod(s->path, s->mode))
 		return refuse(why, size, s->path, "set socket_mode");
-	s->dev = st.st_dev;
-	s->ino = st.st_ino;
 	if (listen(s->fd, BACKLOG))
 		return refuse(why, size, s->path, "listen");
 	return 0;
@@ -155,12 +160,12 @@ static bool make_again(struct hc_sock *s)
 	struct hc_sock fresh = *s;
 	char why[512];
 
+	fresh.ino = 0;
 	fresh.fd = new_socket();
 	if (fresh.fd < 0 || bind_path(&fresh, why, sizeof(why))) {
 		hc_log(HC_LOG_ERROR, "socket %s is gone and cannot be made again: %s", s->path,
 		       fresh.fd < 0 ? strerror(errno) : why);
-		if (fresh.fd >= 0)
-			close(fresh.fd);
+		hc_sock_close(&fresh);
 		return false;
 	}
 	hc_log(HC_LOG_WARN, "socket %s was gone; it is made again", s->path);

@@ -40,7 +40,7 @@ struct hc_store {
 	struct hc_store_query *asked, **asked_end, *answered;
 	struct hc_store_limits limits;
 	struct hc_store_state state;
-	uint64_t done;
+	uint64_t done, kept; /* last row that was dealt with; that was written */
 	bool sleeping, stop;
 
 	/* of the store's thread */
@@ -48,6 +48,7 @@ struct hc_store {
 	struct buffer work;
 	struct hc_backlog *backlog;
 	uint32_t since_prune;
+	uint64_t lost_wall_ns; /* when rows were first not written */
 	uint32_t start;
 	bool start_stored, again;
 
@@ -57,6 +58,8 @@ struct hc_store {
 	struct event *event;
 	uint64_t told;
 	void (*on_done)(void *arg, uint64_t persisted);
+	void (*on_storage)(void *arg, uint64_t kept);
+	uint64_t told_kept;
 	void *arg;
 };
 
@@ -143,6 +146,17 @@ static uint64_t last_seq(const struct hc_store *s)
 	return last;
 }
 
+static void add_note(struct hc_store *s, uint16_t kind, uint64_t wall_ns, const char *text)
+{
+	struct hc_db_event e = {.wall_ns = wall_ns,
+				.mono_ns = clock_ns(CLOCK_MONOTONIC),
+				.kind = kind,
+				.rank = HC_NONE,
+				.text = hc_str(text)};
+
+	hc_db_add_event(s->db, &e);
+}
+
 static uint64_t keep_all(struct hc_store *s)
 {
 	const uint8_t *bytes;
@@ -167,12 +181,22 @@ static void set_lost(struct hc_store *s, bool lost, const char *why)
 	snprintf(s->state.why, sizeof(s->state.why), "%s", why);
 	pthread_mutex_unlock(&s->lock);
 	if (lost)
+		s->lost_wall_ns = clock_ns(CLOCK_REALTIME);
+	if (lost)
 		hc_log(HC_LOG_ERROR,
 		       "state cannot be stored: %s; the daemon goes on, what it makes now is not "
 		       "persistent. Free space in state_dir",
 		       why);
 	else
 		hc_log(HC_LOG_WARN, "state is stored again");
+}
+
+static void tell_main(struct hc_store *s)
+{
+	uint64_t one = 1;
+
+	if (write(s->fd, &one, sizeof(one)) < 0)
+		hc_assert(errno == EAGAIN);
 }
 
 static void count(struct hc_store *s, uint64_t commits, uint64_t events_lost)
@@ -190,28 +214,23 @@ static int put_one(void *arg, uint64_t id, const void *row, size_t len)
 	return row ? hc_db_put_domain(s->db, id, row, len) : hc_db_del_domain(s->db, id);
 }
 
-static void add_note(struct hc_store *s, uint16_t kind, const char *text)
-{
-	struct hc_db_event e = {.wall_ns = clock_ns(CLOCK_REALTIME),
-				.mono_ns = clock_ns(CLOCK_MONOTONIC),
-				.kind = kind,
-				.rank = HC_NONE,
-				.text = hc_str(text)};
-
-	hc_db_add_event(s->db, &e);
-}
-
 /* Everything that was kept, in one transaction; all or nothing. */
 static void try_backlog(struct hc_store *s)
 {
 	int r = hc_db_begin(s->db);
+	char text[256];
 
 	if (!r && !s->start_stored)
 		r = hc_db_set_start(s->db, s->start);
 	if (!r)
 		r = hc_backlog_each(s->backlog, put_one, s);
 	if (!r) {
-		add_note(s, HC_W_event_code_STORAGE_BACK, "state is stored again");
+		snprintf(text, sizeof(text),
+			 "state could not be stored: %s; %llu events are missing here",
+			 s->state.why, (unsigned long long)s->state.events_lost);
+		add_note(s, HC_W_event_code_STORAGE_LOST, s->lost_wall_ns, text);
+		add_note(s, HC_W_event_code_STORAGE_BACK, clock_ns(CLOCK_REALTIME),
+			 "state is stored again");
 		r = hc_db_commit(s->db);
 	}
 	if (r) {
@@ -222,6 +241,7 @@ static void try_backlog(struct hc_store *s)
 	hc_backlog_clear(s->backlog);
 	set_lost(s, false, "");
 	count(s, 1, 0);
+	tell_main(s);
 }
 
 static void store_group(struct hc_store *s)
@@ -261,14 +281,6 @@ static bool prune(struct hc_store *s, const struct hc_store_limits *limits)
 }
 
 /* ---- the thread ---- */
-
-static void tell_main(struct hc_store *s)
-{
-	uint64_t one = 1;
-
-	if (write(s->fd, &one, sizeof(one)) < 0)
-		hc_assert(errno == EAGAIN);
-}
 
 /* Returns with the lock held, when there is something to do. */
 static void wait_for_work(struct hc_store *s)
@@ -343,6 +355,8 @@ static void *work(void *arg)
 		if (last) {
 			pthread_mutex_lock(&s->lock);
 			s->done = last;
+			if (!s->state.lost)
+				s->kept = last;
 			pthread_mutex_unlock(&s->lock);
 		}
 		if (s->work.used && !asked)
@@ -365,16 +379,21 @@ static void on_ready(evutil_socket_t fd, short what, void *arg)
 {
 	struct hc_store *s = arg;
 	struct hc_store_query *q, *next;
-	uint64_t count_, done;
+	uint64_t count_, done, kept;
 
 	(void)what;
 	if (read(fd, &count_, sizeof(count_)) < 0)
 		hc_assert(errno == EAGAIN || errno == EINTR);
 	pthread_mutex_lock(&s->lock);
 	done = s->done;
+	kept = s->state.lost ? s->kept : HC_NEVER;
 	q = s->answered;
 	s->answered = NULL;
 	pthread_mutex_unlock(&s->lock);
+	if (s->on_storage && kept != s->told_kept) {
+		s->told_kept = kept;
+		s->on_storage(s->arg, kept);
+	}
 	if (done > s->told) {
 		s->told = done;
 		s->on_done(s->arg, done);
@@ -427,6 +446,7 @@ int hc_store_start(struct event_base *base, struct hc_db *db, const struct hc_db
 	s->start_stored = begun->stored;
 	s->since_prune = PRUNE_EVERY;
 	s->on_done = done;
+	s->told_kept = HC_NEVER;
 	s->arg = arg;
 	s->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	s->backlog = hc_backlog_new();
@@ -521,6 +541,12 @@ void hc_store_kick(struct hc_store *s)
 	pthread_mutex_unlock(&s->lock);
 	if (sleeping)
 		pthread_cond_signal(&s->wake);
+}
+
+void hc_store_on_storage(struct hc_store *s, void (*fn)(void *arg, uint64_t kept))
+{
+	s->on_storage = fn;
+	tell_main(s);
 }
 
 void hc_store_note(struct hc_store *s, uint16_t kind, const char *text)

@@ -152,7 +152,7 @@ START_TEST(children_change_nothing_for_their_parent)
 	struct hcomm_session_info before = HCOMM_INIT(struct hcomm_session_info), after = before;
 	pthread_t threads[2];
 	struct hc_node n;
-	unsigned i, round;
+	unsigned i, round, fds, maps, running;
 
 	hc_node_start(&n, 1, NULL);
 	session = open_session();
@@ -162,6 +162,9 @@ START_TEST(children_change_nothing_for_their_parent)
 	works(hcomm_op_begin(domain, HCOMM_OP_ALL_REDUCE, 1, 0, &held));
 	for (i = 0; i < 2; i++)
 		ck_assert_int_eq(pthread_create(&threads[i], NULL, ask_always, NULL), 0);
+	fds = hc_count_fds();
+	maps = hc_count_maps("hcomm");
+	running = hc_count_threads();
 	for (round = 0; round < 4; round++) {
 		struct hc_child c[6];
 
@@ -180,6 +183,9 @@ START_TEST(children_change_nothing_for_their_parent)
 		ck_assert_uint_ne(number, before.session);
 		ck_assert_int_eq(hc_child_wait(&c, 20000), 0);
 	}
+	ck_assert_uint_eq(hc_count_fds(), fds);
+	ck_assert_uint_eq(hc_count_maps("hcomm"), maps);
+	ck_assert_uint_eq(hc_count_threads(), running);
 	stop = true;
 	for (i = 0; i < 2; i++)
 		pthread_join(threads[i], NULL);

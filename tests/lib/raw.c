@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The daemon's socket without the library; see raw.h. */
 #include "raw.h"
+#include "pages.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -8,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -66,7 +68,8 @@ size_t hc_raw_frame(uint8_t *buf, size_t cap, const struct hc_desc *d, uint32_t 
 	return len;
 }
 
-static void drop_fds(struct msghdr *m)
+/* Closed, but for the first one when `keep` is wanted. */
+static void drop_fds(struct msghdr *m, int *keep)
 {
 	struct cmsghdr *h;
 	size_t i, n;
@@ -76,13 +79,16 @@ static void drop_fds(struct msghdr *m)
 		n = (h->cmsg_len - CMSG_LEN(0)) / sizeof(int);
 		for (i = 0; h->cmsg_type == SCM_RIGHTS && i < n; i++) {
 			memcpy(&fd, CMSG_DATA(h) + i * sizeof(int), sizeof(int));
-			close(fd);
+			if (keep && *keep < 0)
+				*keep = fd;
+			else
+				close(fd);
 		}
 	}
 }
 
 /* Bytes of the next packet; 0: closed. */
-static size_t recv_packet(int fd, uint8_t *buf)
+static size_t recv_packet(int fd, uint8_t *buf, int *keep)
 {
 	struct pollfd p = {.fd = fd, .events = POLLIN};
 	struct iovec iov = {.iov_base = buf, .iov_len = HC_PACKET_MAX};
@@ -101,7 +107,7 @@ static size_t recv_packet(int fd, uint8_t *buf)
 	n = recvmsg(fd, &m, MSG_CMSG_CLOEXEC);
 	if (n <= 0)
 		return 0;
-	drop_fds(&m);
+	drop_fds(&m, keep);
 	return (size_t)n;
 }
 
@@ -113,7 +119,7 @@ static void next_frame(const uint8_t **at, size_t *left, struct hc_frame *f)
 
 bool hc_raw_recv(int fd, uint8_t *buf, struct hc_frame *f)
 {
-	size_t left = recv_packet(fd, buf);
+	size_t left = recv_packet(fd, buf, NULL);
 	const uint8_t *at = buf;
 
 	if (left)
@@ -121,15 +127,15 @@ bool hc_raw_recv(int fd, uint8_t *buf, struct hc_frame *f)
 	return at != buf;
 }
 
-bool hc_raw_ask(int fd, const struct hc_desc *d, uint32_t id, const void *msg, uint8_t *buf,
-		struct hc_frame *f)
+static bool ask(int fd, const struct hc_desc *d, uint32_t id, const void *msg, uint8_t *buf,
+		struct hc_frame *f, int *keep)
 {
 	static uint8_t out[HC_PACKET_MAX];
 	size_t n = hc_raw_frame(out, sizeof(out), d, id, msg);
 
 	if (!hc_raw_send(fd, out, n))
 		return false;
-	while ((n = recv_packet(fd, buf))) {
+	while ((n = recv_packet(fd, buf, keep))) {
 		const uint8_t *at = buf;
 
 		while (n) {
@@ -141,7 +147,14 @@ bool hc_raw_ask(int fd, const struct hc_desc *d, uint32_t id, const void *msg, u
 	return false;
 }
 
-int hc_raw_session(const char *path)
+bool hc_raw_ask(int fd, const struct hc_desc *d, uint32_t id, const void *msg, uint8_t *buf,
+		struct hc_frame *f)
+{
+	return ask(fd, d, id, msg, buf, f, NULL);
+}
+
+/* Greeted; the arena that came, if any. */
+static int greeted(const char *path, int *arena)
 {
 	const struct hc_m_hello hello = {
 		.proto_min = HC_PROTO_MIN, .proto_max = HC_PROTO_MAX, .build = hc_str("raw")};
@@ -149,8 +162,32 @@ int hc_raw_session(const char *path)
 	int fd = hc_raw_connect(path);
 	struct hc_frame f;
 
-	if (!hc_raw_ask(fd, &hc_desc_hello, 1, &hello, buf, &f) || f.head.type != HC_MSG_hello_r)
+	*arena = -1;
+	if (!ask(fd, &hc_desc_hello, 1, &hello, buf, &f, arena) || f.head.type != HC_MSG_hello_r)
 		hc_fail("a good hello was not answered");
+	return fd;
+}
+
+int hc_raw_session_unproved(const char *path)
+{
+	int arena, fd = greeted(path, &arena);
+
+	close(arena);
+	return fd;
+}
+
+int hc_raw_session(const char *path)
+{
+	const size_t bytes = (HC_NONCE_BLOCK + 1) * sizeof(struct hc_page_block);
+	int arena, fd = greeted(path, &arena);
+	struct hc_page_block *b;
+
+	b = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, arena, 0);
+	if (b == MAP_FAILED)
+		hc_fail("the arena cannot be mapped: %s", strerror(errno));
+	b[HC_NONCE_BLOCK].head.nonce = ~b[HC_NONCE_BLOCK].head.nonce;
+	munmap(b, bytes);
+	close(arena);
 	return fd;
 }
 

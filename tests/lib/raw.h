@@ -13,8 +13,10 @@
 
 /* A connected socket, or the test fails. */
 int hc_raw_connect(const char *path);
-/* Connected and greeted; the arena that came is closed. */
+/* Connected and greeted; the daemon's number in the arena is answered, and the arena closed. */
 int hc_raw_session(const char *path);
+/* The same, but the number is not answered. */
+int hc_raw_session_unproved(const char *path);
 /* One packet; false when the daemon has closed. */
 bool hc_raw_send(int fd, const void *bytes, size_t n);
 bool hc_raw_send_fd(int fd, const void *bytes, size_t n, int pass);

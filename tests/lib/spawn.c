@@ -114,7 +114,7 @@ void hc_spawn(struct hc_child *c, hc_child_fn fn, void *arg)
 		hc_fail("fork: %s", strerror(errno));
 	if (!c->pid) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		if (getppid() != parent)
+		if (getppid() && getppid() != parent) /* 0: it is outside of our namespace */
 			_exit(1);
 		close(up[0]);
 		close(down[1]);

@@ -350,6 +350,7 @@ void world_check_empty(struct world *w)
 		world_check(w, n);
 		world_want(w, !c->home_pool.used && !c->part_pool.used && !c->nseats);
 		world_want(w, !c->process_pool.used || c->nsessions);
+		world_want(w, !c->user_pool.used); /* nobody is charged for what is over */
 		world_want(w, !c->ask_pool.used && !c->name_pool.used && !c->cause_pool.used);
 		world_want(w, !c->timers.count && !c->storing.count && !c->ring_used);
 		world_want(w,

@@ -267,21 +267,6 @@ START_TEST(another_user_does_not_get_in)
 }
 END_TEST
 
-START_TEST(who_only_may_look_makes_nothing)
-{
-	struct world_client *cl;
-	const uint32_t device = 0;
-
-	start(1);
-	cl = world_client(&w, 0, 100, 1000, HC_W_role_NONE);
-	world_join_local(&w, cl, &device, 1);
-	ck_assert_int_eq(cl->code, HC_E_PERMISSION);
-	world_query(&w, cl, HC_VIEW_device, 0, 0, 0);
-	ck_assert_int_eq(cl->code, 0);
-	end();
-}
-END_TEST
-
 START_TEST(root_info_damaged_or_expired)
 {
 	struct world_client *c0, *other;
@@ -774,7 +759,6 @@ static void add(TCase *c)
 	tcase_add_test(c, staged_and_forgotten);
 	tcase_add_test(c, destroy_of_a_created_domain);
 	tcase_add_test(c, another_user_does_not_get_in);
-	tcase_add_test(c, who_only_may_look_makes_nothing);
 	tcase_add_test(c, root_info_damaged_or_expired);
 	tcase_add_test(c, names);
 	tcase_add_test(c, default_names_can_be_used);

@@ -211,6 +211,7 @@ void hc_ctl_request(struct hc_ctl *ctl, struct hc_in *in)
 	case HC_MSG_attach:
 	case HC_MSG_sub:
 	case HC_MSG_split:
+	case HC_MSG_batch:
 	case HC_MSG_leave:
 	case HC_MSG_destroy:
 	case HC_MSG_abort:

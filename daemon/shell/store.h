@@ -36,6 +36,8 @@ void hc_store_stop(struct hc_store *store);
 void hc_store_put(struct hc_store *store, enum hc_persist what, uint64_t seq, uint64_t id,
 		  const void *bytes, uint32_t len);
 void hc_store_kick(struct hc_store *store);
+/* The same, and other rows follow at once: the commit may wait for them, until the next kick. */
+void hc_store_kick_more(struct hc_store *store);
 /* An event of the daemon itself, queued and kicked. */
 void hc_store_note(struct hc_store *store, uint16_t kind, const char *text);
 void hc_store_set_limits(struct hc_store *store, const struct hc_store_limits *limits);

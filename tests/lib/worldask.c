@@ -315,6 +315,29 @@ uint32_t world_sub(struct world *w, struct world_client *cl, uint64_t parent, ui
 	return ask(w, cl, "sub", &hc_desc_sub, &m);
 }
 
+uint32_t world_batch(struct world *w, struct world_client *cl, uint64_t parent,
+		     const struct world_item *items, uint32_t n)
+{
+	static uint8_t list[32768], bytes[32768];
+	struct hc_m_batch m = {.parent = parent, .epoch = 1, .timeout_ms = w->opt.timeout_ms};
+	struct hc_m_batch_item it;
+	struct hc_m_rank r;
+	uint32_t i, k;
+
+	for (i = 0; i < n; i++) {
+		for (k = 0; items[i].ranks[k] != WORLD_END; k++) {
+			r.rank = items[i].ranks[k];
+			world_want(w, !hc_arr_put(&m.ranks, bytes, sizeof(bytes), &hc_desc_rank, 1,
+						  &r));
+		}
+		it = (struct hc_m_batch_item){.sub_id = items[i].sub_id, .count = k};
+		it.name = hc_str(items[i].name);
+		world_want(w,
+			   !hc_arr_put(&m.items, list, sizeof(list), &hc_desc_batch_item, 1, &it));
+	}
+	return ask(w, cl, "batch", &hc_desc_batch, &m);
+}
+
 uint32_t world_split(struct world *w, struct world_client *cl, uint64_t parent, uint32_t rank,
 		     int32_t color, int32_t key)
 {

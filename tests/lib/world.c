@@ -177,7 +177,7 @@ static void got_done(struct world *w, struct world_client *cl, const struct hc_f
 		   m.text.len ? ": " : "", cl->text);
 }
 
-static void add_seat(struct world *w, struct world_client *cl, const struct hc_m_seat *r)
+void world_add_seat(struct world *w, struct world_client *cl, const struct hc_m_seat *r)
 {
 	struct world_seat *s;
 	uint32_t i;
@@ -218,7 +218,7 @@ static void got_joined(struct world *w, struct world_client *cl, const struct hc
 	world_want(w, world_is_stored(w, cl->node, m.id));
 	while (hc_arr_next(&m.seats, &hc_desc_seat, HC_PROTO_MAX, &r)) {
 		world_want(w, r.block < 131072 && r.rank < m.nranks);
-		add_seat(w, cl, &r);
+		world_add_seat(w, cl, &r);
 		if (at + 40 < sizeof(ranks))
 			at += (size_t)snprintf(ranks + at, sizeof(ranks) - at, "%s%u on device %u",
 					       at ? ", " : "", r.rank, r.device);
@@ -304,39 +304,6 @@ static void got_info(struct world *w, struct world_client *cl, const struct hc_f
 	world_line(w, SHOW_REPLIES, "%s %u %s: root info", names[cl->node], cl->pid, label);
 }
 
-/* Each item that did not fail is stored, and its seats are this client's. */
-static void got_batch(struct world *w, struct world_client *cl, const struct hc_frame *f,
-		      const char *label)
-{
-	struct hc_m_batch_r m;
-	struct hc_m_batch_done d;
-	struct hc_m_seat r;
-	uint32_t i, k, made = 0;
-	char why[512] = "";
-
-	world_want(w, !hc_decode(&hc_desc_batch_r, HC_PROTO_MAX, f->body, f->body_len, &m));
-	world_want(w, m.items.count <= WORLD_ITEMS);
-	cl->nitems = m.items.count;
-	for (i = 0; hc_arr_next(&m.items, &hc_desc_batch_done, HC_PROTO_MAX, &d); i++) {
-		cl->made[i] = cl->id = d.id;
-		cl->codes[i] = d.code;
-		world_want(w, d.code ? !d.id && !d.seats : d.id && d.seats);
-		world_want(w, d.code || world_is_stored(w, cl->node, d.id));
-		made += !d.code;
-		for (k = 0; k < d.seats; k++) {
-			world_want(w, hc_arr_next(&m.seats, &hc_desc_seat, HC_PROTO_MAX, &r));
-			add_seat(w, cl, &r);
-		}
-	}
-	world_want(w, !m.seats.count && (m.failed == HC_NONE) == (made == i) &&
-			      (m.failed == HC_NONE) == !m.text.len);
-	hc_str_copy(m.text, cl->text, sizeof(cl->text));
-	if (m.failed != HC_NONE)
-		snprintf(why, sizeof(why), "; %u: %.400s", m.failed, cl->text);
-	world_line(w, SHOW_REPLIES, "%s %u %s: %u of %u made%s", names[cl->node], cl->pid, label,
-		   made, i, why);
-}
-
 static void reply(struct world *w, uint32_t node, const struct hc_action *a)
 {
 	struct world_client *cl = world_client_of(w, node, a->session);
@@ -363,7 +330,7 @@ static void reply(struct world *w, uint32_t node, const struct hc_action *a)
 	case HC_MSG_joined: got_joined(w, cl, &f, label); return;
 	case HC_MSG_status_r: got_status(w, cl, &f, label); return;
 	case HC_MSG_split_r: got_split(w, cl, &f, label); return;
-	case HC_MSG_batch_r: got_batch(w, cl, &f, label); return;
+	case HC_MSG_batch_r: world_got_batch(w, cl, &f, names[node], label); return;
 	case HC_MSG_query_r: got_page(w, cl, &f, label); return;
 	case HC_MSG_root_info_r: got_info(w, cl, &f, label); return;
 	case HC_MSG_hello_r: return;

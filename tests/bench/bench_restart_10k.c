@@ -131,7 +131,7 @@ static int read_all(const char *path)
 
 	if (sqlite3_open_v2(path, &h, SQLITE_OPEN_READWRITE, NULL) != SQLITE_OK ||
 	    sqlite3_exec(h, "PRAGMA locking_mode=EXCLUSIVE", NULL, NULL, NULL) != SQLITE_OK ||
-	    sqlite3_prepare_v2(h, "SELECT id,row FROM domain ORDER BY id", -1, &s, NULL) !=
+	    sqlite3_prepare_v2(h, "SELECT id,row FROM domain ORDER BY seq", -1, &s, NULL) !=
 		    SQLITE_OK)
 		return 1;
 	while (sqlite3_step(s) == SQLITE_ROW) {
@@ -225,8 +225,7 @@ static bool redis_ask(int fd, const char *bytes, size_t n, const char *end)
 	if (send(fd, bytes, n, MSG_NOSIGNAL) != (ssize_t)n)
 		return false;
 	got = recv(fd, in, sizeof(in) - 1, 0);
-	return got >= (ssize_t)strlen(end) &&
-	       !memcmp(in + got - strlen(end), end, strlen(end));
+	return got >= (ssize_t)strlen(end) && !memcmp(in + got - strlen(end), end, strlen(end));
 }
 
 static double redis_start(const char *dir, const char *path, pid_t *pid)
@@ -258,8 +257,8 @@ static void redis_fill(const char *path)
 
 	memset(value, 'v', VALUE);
 	for (i = 0; i < DOMAINS; i++) {
-		n = snprintf(out, sizeof(out),
-			     "*3\r\n$3\r\nSET\r\n$10\r\nd%09d\r\n$%d\r\n%s\r\n", i, VALUE, value);
+		n = snprintf(out, sizeof(out), "*3\r\n$3\r\nSET\r\n$10\r\nd%09d\r\n$%d\r\n%s\r\n",
+			     i, VALUE, value);
 		if (fd < 0 || !redis_ask(fd, out, (size_t)n, "+OK\r\n"))
 			bench_die("redis does not take a key");
 	}

@@ -340,7 +340,7 @@ uint32_t world_batch(struct world *w, struct world_client *cl, uint64_t parent,
 
 /* Each item that did not fail is stored, and its seats are this client's. */
 void world_got_batch(struct world *w, struct world_client *cl, const struct hc_frame *f,
-		     const char *label)
+		     const char *name, const char *label)
 {
 	struct hc_m_batch_r m;
 	struct hc_m_batch_done d;

@@ -217,9 +217,12 @@ $(O)/libhcbench.a: $(floor-objs)
 $(O)/bench/%: $(O)/obj/tests/bench/%.o $(O)/libhcbench.a $(O)/libhctest.a $(O)/libhcproto.a $(O)/libhcomm.so.1
 	@mkdir -p $(@D)
 	$(call say,cc)
-	$(Q)$(CC) $(BASE) -pthread -o $@ $< $(filter %.a,$^) -L$(O) -lhcomm -Wl,-rpath,'$$ORIGIN/..' $(LDFLAGS) $(call pl,sqlite3)
+	$(Q)$(CC) $(BASE) -pthread -o $@ $< -Wl,--start-group $(filter %.a,$^) -Wl,--end-group -L$(O) -lhcomm -Wl,-rpath,'$$ORIGIN/..' $(LDFLAGS) $(call pl,sqlite3)
 # its floor is itself, executed anew: with the libraries that the daemon has to load
 $(O)/bench/bench_restart_10k: LDFLAGS += -Wl,--no-as-needed $(libs-hcommd)
+# the store by itself, as the daemon links it
+$(O)/bench/bench_commit: $(O)/libhcshell.a $(O)/libhccore.a $(O)/libhcconf.a $(O)/libhcfile.a
+$(O)/bench/bench_commit: LDFLAGS += $(libs-hcommd)
 bench: all $(bench-progs)
 	@O=$(O) tests/bench/run.sh "$(B)" $(bench-progs)
 

@@ -295,6 +295,8 @@ void hc_event_watch(struct hcomm_session *s);
 void hc_join_again(struct hcomm_session *s, uint64_t deadline);
 /* All blocks go over to another arena, which the daemon gave instead of ours. */
 void hc_join_move(struct hcomm_session *s, struct hc_arena *to);
+/* A slab that came before the answer that speaks of it. */
+void hc_join_slab(struct hcomm_session *s, const struct hc_m_slab *slab, int fd);
 /* A late answer to a join that was given up: leave what it joined. */
 void hc_join_stray(struct hcomm_session *s, const struct hc_frame *f);
 

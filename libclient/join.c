@@ -117,17 +117,24 @@ static int map_slab(struct hcomm_session *s, uint32_t index, int fd)
 	return 0;
 }
 
-static const struct hc_page_record *find_record(const struct hcomm_session *s,
-						const struct hc_m_joined *m)
+void hc_join_slab(struct hcomm_session *s, const struct hc_m_slab *slab, int fd)
+{
+	if (fd < 0 || map_slab(s, slab->slab, fd))
+		hc_note(s, HC_SAY_WARN, "a state slab of hcommd was not mapped: %s",
+			fd < 0 ? "it came without its file" : hcomm_last_error());
+}
+
+const struct hc_page_record *hc_join_record(const struct hcomm_session *s, uint64_t id,
+					    uint32_t slot)
 {
 	const struct hc_slab *slab;
 	const struct hc_page_record *r;
 
 	for (slab = s->slabs; slab; slab = slab->next) {
-		if (slab->index != m->slot / HC_SLAB_RECORDS)
+		if (slab->index != slot / HC_SLAB_RECORDS)
 			continue;
-		r = &slab->records[m->slot % HC_SLAB_RECORDS];
-		if (atomic_load_explicit(&r->id, memory_order_acquire) == m->id)
+		r = &slab->records[slot % HC_SLAB_RECORDS];
+		if (atomic_load_explicit(&r->id, memory_order_acquire) == id)
 			return r;
 	}
 	return NULL;
@@ -135,13 +142,13 @@ static const struct hc_page_record *find_record(const struct hcomm_session *s,
 
 /* ---- seats ---- */
 
-static int read_seat(const struct hcomm_session *s, const struct hc_m_joined *m,
-		     const struct hc_m_seat *seat, struct hc_ops_seat *out)
+int hc_join_seat(const struct hcomm_session *s, uint32_t nranks, const struct hc_m_seat *seat,
+		 struct hc_ops_seat *out)
 {
-	if (!s->arena || seat->block >= s->arena->count || seat->rank >= m->nranks)
-		return hc_refuse(
-			HC_E_MALFORMED, "hcommd gave rank %u of %u block %u of an op arena of %u",
-			seat->rank, m->nranks, seat->block, s->arena ? s->arena->count : 0);
+	if (!s->arena || seat->block >= s->arena->count || seat->rank >= nranks)
+		return hc_refuse(HC_E_MALFORMED,
+				 "hcommd gave rank %u of %u block %u of an op arena of %u",
+				 seat->rank, nranks, seat->block, s->arena ? s->arena->count : 0);
 	*out = (struct hc_ops_seat){.block = &s->arena->blocks[seat->block], .rank = seat->rank};
 	return 0;
 }
@@ -167,7 +174,7 @@ static int read_seats(struct hcomm_session *s, const struct hc_m_joined *m, stru
 		*out = many->seat;
 	}
 	for (i = 0; !r && hc_arr_next(&a, &hc_desc_seat, s->sess.version, &seat); i++)
-		r = read_seat(s, m, &seat, &(*out)[i]);
+		r = hc_join_seat(s, m->nranks, &seat, &(*out)[i]);
 	if (many && r) {
 		free(many);
 	} else if (many) {
@@ -270,7 +277,7 @@ static int take_back(struct hcomm_session *s, struct hc_domain *d, const struct 
 	int r;
 
 	while (hc_arr_next(&a, &hc_desc_seat, s->sess.version, &seat)) {
-		r = read_seat(s, m, &seat, &at);
+		r = hc_join_seat(s, m->nranks, &seat, &at);
 		if (r)
 			return r;
 		i = hc_ops_seat(&d->ops, seat.rank);
@@ -305,7 +312,7 @@ static int take(struct hcomm_session *s, struct hc_domain *d, struct hc_call *c,
 	}
 	if (d->phase == HC_PHASE_LIVE)
 		return take_back(s, d, m);
-	record = find_record(s, m);
+	record = hc_join_record(s, m->id, m->slot);
 	if (!record)
 		return hc_refuse(HC_E_MALFORMED,
 				 "hcommd gave slot %u for domain %016llx, and no slab has it there",
@@ -339,25 +346,33 @@ int hc_call_fire(struct hcomm_session *s, uint16_t want, const struct hc_desc *d
 	return r;
 }
 
+void hc_join_give_back(struct hcomm_session *s, uint64_t id, uint32_t epoch, uint32_t rank)
+{
+	struct hc_m_leave leave = {.id = id, .epoch = epoch, .rank = rank, .timeout_ms = 1};
+
+	hc_call_fire(s, HC_MSG_done, &hc_desc_leave, &leave);
+}
+
 static void give_back(struct hcomm_session *s, const struct hc_m_joined *m)
 {
-	struct hc_m_leave leave = {.id = m->id, .epoch = m->epoch, .timeout_ms = 1};
 	struct hc_arr a = m->seats;
 	struct hc_m_seat seat;
 
-	while (hc_arr_next(&a, &hc_desc_seat, s->sess.version, &seat)) {
-		leave.rank = seat.rank;
-		hc_call_fire(s, HC_MSG_done, &hc_desc_leave, &leave);
-	}
+	while (hc_arr_next(&a, &hc_desc_seat, s->sess.version, &seat))
+		hc_join_give_back(s, m->id, m->epoch, seat.rank);
 }
 
 void hc_join_stray(struct hcomm_session *s, const struct hc_frame *f)
 {
 	struct hc_m_joined m;
+	struct hc_m_batch_r b;
 
 	if (f->head.type == HC_MSG_joined &&
 	    !hc_decode(&hc_desc_joined, s->sess.version, f->body, f->body_len, &m))
 		give_back(s, &m);
+	if (f->head.type == HC_MSG_batch_r &&
+	    !hc_decode(&hc_desc_batch_r, s->sess.version, f->body, f->body_len, &b))
+		hc_batch_stray(s, &b);
 }
 
 int hc_join_take(struct hcomm_session *s, struct hc_domain *d, struct hc_call *c)

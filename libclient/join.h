@@ -36,6 +36,26 @@ int hc_join_take(struct hcomm_session *s, struct hc_domain *d, struct hc_call *c
 void hc_join_finish(struct hcomm_session *s, hcomm_domain handle, struct hc_call *c);
 /* It ended well without a domain: queue the event, end the handle. */
 void hc_join_none(struct hcomm_session *s, hcomm_domain handle, const char *text);
+
+/* What an answer speaks of: the record of a domain, or NULL; a seat in the op arena. */
+const struct hc_page_record *hc_join_record(const struct hcomm_session *s, uint64_t id,
+					    uint32_t slot);
+int hc_join_seat(const struct hcomm_session *s, uint32_t nranks, const struct hc_m_seat *seat,
+		 struct hc_ops_seat *out);
+/* Ask for a membership to be ended that has no handle. */
+void hc_join_give_back(struct hcomm_session *s, uint64_t id, uint32_t epoch, uint32_t rank);
+/* A late answer to a batch (batch.c). */
+void hc_batch_stray(struct hcomm_session *s, const struct hc_m_batch_r *m);
+
+/* Where a sub-domain, a split or a batch starts from (ways.c). */
+struct hc_parent {
+	struct hcomm_session *session;
+	uint64_t id;
+	uint32_t epoch, rank, nranks, nseats;
+};
+/* several: may it be a domain that this process joined with several ranks? */
+int hc_parent_get(hcomm_domain handle, bool several, struct hc_parent *p);
+
 /* Send a request whose answer nobody waits for. */
 int hc_call_fire(struct hcomm_session *s, uint16_t want, const struct hc_desc *desc,
 		 const void *msg);

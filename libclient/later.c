@@ -13,16 +13,6 @@ static int later(const char *call)
 			  HC_VERSION);
 }
 
-HC_EXPORT int hcomm_batch(hcomm_domain parent, struct hcomm_batch_item *items, uint32_t count,
-			  int timeout_ms)
-{
-	(void)parent;
-	(void)items;
-	(void)count;
-	(void)timeout_ms;
-	return later(__func__);
-}
-
 HC_EXPORT int hcomm_grow(hcomm_domain domain, uint32_t nranks, int timeout_ms,
 			 struct hcomm_root_info *info)
 {

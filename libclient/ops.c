@@ -153,10 +153,6 @@ void hc_ops_attach(struct hc_ops_domain *d, uint64_t handle, uint64_t id, uint32
 		   uint32_t tag, const struct hc_page_record *record, struct hc_ops_seat *seats,
 		   uint32_t nseats, bool fence, const struct hc_ops_hooks *hooks)
 {
-	uint32_t i;
-
-	for (i = 0; i < nseats; i++)
-		block_attach(seats[i].block, id);
 	d->record = record;
 	d->id = id;
 	d->hooks = hooks;
@@ -164,14 +160,32 @@ void hc_ops_attach(struct hc_ops_domain *d, uint64_t handle, uint64_t id, uint32
 	d->one = seats[0];
 	d->seats = nseats == 1 ? &d->one : seats;
 	atomic_store_explicit(&d->fast_lines, fence ? HC_OPS_OWN_LINES : 0, memory_order_relaxed);
+	atomic_store_explicit(&d->expected, HC_OPS_COLD, memory_order_relaxed);
 	hc_ops_rebase(d, start, tag);
 	atomic_store_explicit(&d->handle, handle, memory_order_release);
 }
 
+static bool is_cold(const struct hc_ops_domain *d)
+{
+	return atomic_load_explicit(&d->expected, memory_order_relaxed) & HC_OPS_COLD;
+}
+
 void hc_ops_rebase(struct hc_ops_domain *d, uint32_t start, uint32_t tag)
 {
-	atomic_store_explicit(&d->expected, HC_GATE(start, tag, HCOMM_ACTIVE),
+	uint64_t cold = is_cold(d) ? HC_OPS_COLD : 0;
+
+	atomic_store_explicit(&d->expected, HC_GATE(start, tag, HCOMM_ACTIVE) | cold,
 			      memory_order_relaxed);
+}
+
+/* Begin is called by one thread at a time, so one comes here. */
+static void warm(struct hc_ops_domain *d)
+{
+	uint32_t i;
+
+	for (i = 0; i < d->nseats; i++)
+		block_attach(d->seats[i].block, d->id);
+	atomic_fetch_and_explicit(&d->expected, ~(uint64_t)HC_OPS_COLD, memory_order_relaxed);
 }
 
 void hc_ops_nonce_answer(struct hc_page_block *block)
@@ -215,8 +229,11 @@ static uint64_t block_sum(const struct hc_page_block *block, bool ends)
 
 uint64_t hc_ops_running(const struct hc_ops_domain *d, uint32_t seat)
 {
-	uint64_t ends = block_sum(d->seats[seat].block, true);
+	uint64_t ends;
 
+	if (is_cold(d)) /* what the block holds is of an earlier domain */
+		return 0;
+	ends = block_sum(d->seats[seat].block, true);
 	return block_sum(d->seats[seat].block, false) - ends;
 }
 
@@ -388,6 +405,8 @@ int hc_ops_begin_slow(struct hc_ops_domain *d, uint32_t seat, uint32_t kind, uin
 		return HC_E_INVALID;
 	if (!hc_ops_line)
 		line_take();
+	if (is_cold(d))
+		warm(d);
 	do {
 		number = 0;
 		if (kind <= HCOMM_OP_OTHER)

@@ -81,10 +81,15 @@ extern __thread uint32_t hc_ops_line
  * session). HC_E_NOT_SUPPORTED: say fence = 0 in hello. */
 int hc_ops_register(void);
 
+/* In `expected` until the first operation: no gate is so, and its slow path readies the blocks. */
+#define HC_OPS_COLD 0x40u
+
 /*
- * Fill a free slot; a block that is new to domain `id` is cleared first: seats (nseats >= 1; copied
+ * Fill a free slot: seats (nseats >= 1; copied
  * when it is one, else the array must live as long as the session), then `handle` last. start is
- * the daemon's, tag that of `joined`; fence is what hello agreed on; hooks live as long.
+ * the daemon's, tag that of `joined`; fence is what hello agreed on; hooks live as long. A block
+ * that is new to domain `id` is cleared at the first operation, so that a domain that runs none
+ * touches no memory there.
  */
 void hc_ops_attach(struct hc_ops_domain *d, uint64_t handle, uint64_t id, uint32_t start,
 		   uint32_t tag, const struct hc_page_record *record, struct hc_ops_seat *seats,

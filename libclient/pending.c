@@ -51,6 +51,11 @@ static struct hc_call **place(struct hc_sess *s, uint32_t id)
 	return p;
 }
 
+bool hc_sess_carries(uint16_t want)
+{
+	return want == HC_MSG_joined || want == HC_MSG_batch_r;
+}
+
 static uint32_t fresh_id(struct hc_sess *s)
 {
 	uint32_t id;
@@ -75,7 +80,7 @@ int hc_sess_request(struct hc_sess *s, struct hc_call *c, const struct hc_desc *
 	c->next = s->bucket[id % HC_SESS_BUCKETS];
 	s->bucket[id % HC_SESS_BUCKETS] = c;
 	s->waiting++;
-	s->carriers += c->want == HC_MSG_joined;
+	s->carriers += hc_sess_carries(c->want);
 	return 0;
 }
 
@@ -137,7 +142,7 @@ static void answer(struct hc_sess *s, const struct hc_frame *f, int *fd, const s
 		return;
 	}
 	hc_sess_forget(s, c);
-	s->carriers -= c->want == HC_MSG_joined;
+	s->carriers -= hc_sess_carries(c->want);
 	c->outcome = keep_body(c, f);
 	if (!c->outcome)
 		c->outcome = judge(c, f);
@@ -147,10 +152,23 @@ static void answer(struct hc_sess *s, const struct hc_frame *f, int *fd, const s
 	sink->done(sink->context, c);
 }
 
-static int event(struct hc_sess *s, const struct hc_frame *f, const struct hc_sink *sink)
+static int slab(struct hc_sess *s, const struct hc_frame *f, int fd, const struct hc_sink *sink)
+{
+	struct hc_m_slab m;
+	int r = hc_decode(&hc_desc_slab, s->version, f->body, f->body_len, &m);
+
+	if (!r && sink->slab)
+		sink->slab(sink->context, &m, fd);
+	return r;
+}
+
+static int event(struct hc_sess *s, const struct hc_frame *f, int fd, const struct hc_sink *sink)
 {
 	struct hc_m_event m;
 	int r;
+
+	if (f->head.type == HC_MSG_slab)
+		return slab(s, f, fd, sink);
 
 	/* a notice of a newer daemon */
 	if (f->head.type != HC_MSG_event)
@@ -177,7 +195,7 @@ int hc_sess_packet(struct hc_sess *s, const uint8_t *packet, size_t len, int *fd
 		if (f.head.id)
 			answer(s, &f, fd, sink);
 		else
-			r = event(s, &f, sink);
+			r = event(s, &f, *fd, sink);
 		if (r)
 			return r;
 		fd = &none; /* descriptors belong to the first message */

@@ -54,6 +54,8 @@ struct hc_sess {
 struct hc_sink {
 	void (*done)(void *context, struct hc_call *call);
 	void (*event)(void *context, const struct hc_m_event *event);
+	/* a slab that later answers speak of; fd (or -1) stays the caller's; may be NULL */
+	void (*slab)(void *context, const struct hc_m_slab *slab, int fd);
 	/* an answer that nobody waits for any more */
 	void (*stray)(void *context, const struct hc_frame *frame);
 	void *context;
@@ -70,6 +72,8 @@ int hc_sess_request(struct hc_sess *s, struct hc_call *c, const struct hc_desc *
 /* Encode a message that gets no answer. */
 int hc_sess_notice(struct hc_sess *s, const struct hc_desc *d, const void *msg, uint8_t *buf,
 		   size_t cap, size_t *len);
+/* May an answer of this type come with, or behind, a descriptor? */
+bool hc_sess_carries(uint16_t want);
 /* Nobody waits for it any more. */
 void hc_sess_forget(struct hc_sess *s, struct hc_call *c);
 

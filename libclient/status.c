@@ -25,8 +25,11 @@ static void copy_cause(const struct hc_page_record *r, char *out, size_t size)
 	for (i = 0; i < TRIES; i++) {
 		seq = atomic_load_explicit(&r->seq, memory_order_acquire);
 		/* each load before the second one of seq */
-		for (at = 0; at < HC_CAUSE_BYTES && at < size; at++)
+		for (at = 0; at < HC_CAUSE_BYTES && at < size; at++) {
 			out[at] = __atomic_load_n(&r->cause[at], __ATOMIC_ACQUIRE);
+			if (!out[at])
+				break; /* usually the first: an active domain has no cause */
+		}
 		if (!(seq & 1) && atomic_load_explicit(&r->seq, memory_order_relaxed) == seq) {
 			out[HC_CAUSE_BYTES - 1] = '\0';
 			return;

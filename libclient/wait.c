@@ -104,6 +104,11 @@ static void on_event(void *context, const struct hc_m_event *e)
 	hc_event_queue(context, e);
 }
 
+static void on_slab(void *context, const struct hc_m_slab *slab, int fd)
+{
+	hc_join_slab(context, slab, fd);
+}
+
 static void on_stray(void *context, const struct hc_frame *f)
 {
 	hc_join_stray(context, f);
@@ -111,8 +116,11 @@ static void on_stray(void *context, const struct hc_frame *f)
 
 static struct hc_sink sink_of(struct hcomm_session *s)
 {
-	return (struct hc_sink){
-		.done = on_done, .event = on_event, .stray = on_stray, .context = s};
+	return (struct hc_sink){.done = on_done,
+				.event = on_event,
+				.slab = on_slab,
+				.stray = on_stray,
+				.context = s};
 }
 
 static void free_quietly(void *context, struct hc_call *c)
@@ -381,7 +389,7 @@ int hc_call_start(struct hcomm_session *s, struct hc_call *c, const struct hc_re
 	size_t len;
 	int r;
 
-	if (c->want == HC_MSG_joined)
+	if (hc_sess_carries(c->want))
 		await_reader(s);
 	if (s->fd < 0)
 		return closed(s);
@@ -422,7 +430,7 @@ int hc_call_wait(struct hcomm_session *s, struct hc_call *c, uint64_t deadline)
 			r = hc_wait_sleep(s, &me, deadline);
 			c->sleeper = NULL;
 		} else {
-			r = hc_wait_read(s, deadline, c->want != HC_MSG_joined);
+			r = hc_wait_read(s, deadline, !hc_sess_carries(c->want));
 		}
 	}
 	hc_wait_pass_on(s);

@@ -287,21 +287,14 @@ HC_EXPORT int hcomm_attach(struct hcomm_session *session, const char *name, uint
 
 /* ---- way 4: part of another domain ---- */
 
-/* Where a sub-domain or a split starts from. */
-struct parent {
-	struct hcomm_session *session;
-	uint64_t id;
-	uint32_t epoch, rank, nranks;
-};
-
-static int get_parent(hcomm_domain handle, struct parent *p)
+int hc_parent_get(hcomm_domain handle, bool several, struct hc_parent *p)
 {
 	struct hc_domain *d;
 	int r = hc_domain_lock(handle, &d);
 
 	if (r)
 		return r;
-	*p = (struct parent){d->session, d->id, d->epoch, d->rank, d->nranks};
+	*p = (struct hc_parent){d->session, d->id, d->epoch, d->rank, d->nranks, d->ops.nseats};
 	if (d->phase == HC_PHASE_FORMING)
 		r = hc_refuse(HC_E_IN_PROGRESS, "the domain is still forming");
 	else if (d->phase == HC_PHASE_FAILED)
@@ -309,10 +302,10 @@ static int get_parent(hcomm_domain handle, struct parent *p)
 	else if (!d->session)
 		r = hc_refuse(HC_E_NOT_SUPPORTED,
 			      "a domain of one rank without hcommd has no parts");
-	else if (d->ops.nseats > 1)
-		r = hc_refuse(
-			HC_E_NOT_SUPPORTED,
-			"a domain that this process joined with several ranks cannot be split");
+	else if (d->ops.nseats > 1 && !several)
+		r = hc_refuse(HC_E_NOT_SUPPORTED,
+			      "a domain that this process joined with several ranks is split by "
+			      "hcomm_batch");
 	hc_domain_unlock(d);
 	return r;
 }
@@ -354,7 +347,7 @@ HC_EXPORT int hcomm_sub(hcomm_domain parent, const uint32_t *ranks, uint32_t cou
 			    .nranks = count,
 			    .timeout_ms = timeout_ms};
 	struct hc_wishes w;
-	struct parent p;
+	struct hc_parent p;
 	uint8_t *list = NULL;
 	int r = 0;
 
@@ -365,7 +358,7 @@ HC_EXPORT int hcomm_sub(hcomm_domain parent, const uint32_t *ranks, uint32_t cou
 	if (!r)
 		r = hc_wishes(config, &w);
 	if (!r)
-		r = get_parent(parent, &p);
+		r = hc_parent_get(parent, false, &p);
 	if (!r)
 		r = hc_timeout(p.session, timeout_ms, p.session->connect_timeout_ms, &m.timeout_ms,
 			       &j.deadline);
@@ -393,7 +386,8 @@ struct split { /* started with HCOMM_START */
 	char name[HC_NAME_MAX + 1];
 };
 
-static struct hc_m_split split_msg(const struct parent *p, int32_t color, int32_t key, uint32_t ms)
+static struct hc_m_split split_msg(const struct hc_parent *p, int32_t color, int32_t key,
+				   uint32_t ms)
 {
 	return (struct hc_m_split){.parent = p->id,
 				   .epoch = p->epoch,
@@ -449,7 +443,7 @@ static void finish_split(struct hcomm_session *s, struct hc_call *c)
 	free(w);
 }
 
-static int start_split(const struct parent *p, const struct hc_m_split *m,
+static int start_split(const struct hc_parent *p, const struct hc_m_split *m,
 		       const struct hc_wishes *wish, struct hc_domain *d)
 {
 	struct hc_request q = {&hc_desc_split, m, -1, 0, 0};
@@ -475,7 +469,7 @@ static int start_split(const struct parent *p, const struct hc_m_split *m,
 	return hc_refuse(HC_E_IN_PROGRESS, "the split goes on; an event ends it");
 }
 
-static int split_later(const struct parent *p, const struct hc_m_split *m,
+static int split_later(const struct hc_parent *p, const struct hc_m_split *m,
 		       const struct hc_wishes *wish, uint64_t deadline, hcomm_domain *domain)
 {
 	struct hc_domain *d;
@@ -496,7 +490,7 @@ static int split_later(const struct parent *p, const struct hc_m_split *m,
 	return r;
 }
 
-static int split_now(const struct parent *p, const struct hc_m_split *m,
+static int split_now(const struct hc_parent *p, const struct hc_m_split *m,
 		     const struct hc_wishes *wish, int timeout_ms, uint64_t deadline,
 		     hcomm_domain *domain)
 {
@@ -536,7 +530,7 @@ HC_EXPORT int hcomm_split(hcomm_domain parent, int32_t color, int32_t key,
 {
 	struct hc_wishes w;
 	struct hc_m_split m;
-	struct parent p;
+	struct hc_parent p;
 	uint64_t deadline;
 	uint32_t ms;
 	int r = 0;
@@ -546,7 +540,7 @@ HC_EXPORT int hcomm_split(hcomm_domain parent, int32_t color, int32_t key,
 	if (!r)
 		r = hc_wishes(config, &w);
 	if (!r)
-		r = get_parent(parent, &p);
+		r = hc_parent_get(parent, false, &p);
 	if (!r)
 		r = hc_timeout(p.session, timeout_ms, p.session->connect_timeout_ms, &ms,
 			       &deadline);

@@ -30,6 +30,7 @@
 static void lay_out(struct hc_core *c, struct hc_mem *m, const struct hc_limits *lim)
 {
 	uint32_t asks = lim->sessions * 2 + 1024, processes = lim->sessions + 1024, i;
+	uint32_t batches = lim->sessions < HC_BATCHES ? lim->sessions : HC_BATCHES;
 	uint64_t *blocks;
 
 	c->lim = *lim;
@@ -70,6 +71,12 @@ static void lay_out(struct hc_core *c, struct hc_mem *m, const struct hc_limits 
 	hc_pool_init(&c->name_pool, m, 2 * lim->domains);
 	c->causes = hc_mem_take(m, 2 * lim->domains, sizeof(*c->causes));
 	hc_pool_init(&c->cause_pool, m, 2 * lim->domains);
+	c->batches = hc_mem_take(m, batches, sizeof(*c->batches));
+	c->batch_items = hc_mem_take(m, (size_t)batches * HC_BATCH_ITEMS, sizeof(*c->batch_items));
+	c->batch_bytes = hc_mem_take(m, batches, HC_PACKET_MAX);
+	hc_pool_init(&c->batch_pool, m, batches);
+	hc_links_init(&c->batch_links, m, batches);
+	c->rank_place = hc_mem_take(m, lim->ranks_per_domain, sizeof(*c->rank_place));
 	c->rolls = hc_mem_take(m, HC_ROLLS, sizeof(*c->rolls));
 	c->roll_entries =
 		hc_mem_take(m, (size_t)HC_ROLLS * lim->ranks_per_domain, sizeof(*c->roll_entries));
@@ -158,6 +165,7 @@ static void request(struct hc_core *c, struct hc_session *s, const struct hc_eve
 		struct hc_m_attach attach;
 		struct hc_m_sub sub;
 		struct hc_m_split split;
+		struct hc_m_batch batch;
 		struct hc_m_leave leave;
 		struct hc_m_destroy destroy;
 		struct hc_m_abort abort;
@@ -180,6 +188,7 @@ static void request(struct hc_core *c, struct hc_session *s, const struct hc_eve
 		CASE(attach, hc_join_attach(c, s, id, &m.attach));
 		CASE(sub, hc_join_sub(c, s, id, &m.sub));
 		CASE(split, hc_split(c, s, id, &m.split));
+		CASE(batch, hc_batch(c, s, id, &m.batch));
 		CASE(leave, hc_part_leave(c, s, id, &m.leave));
 		CASE(destroy, hc_part_destroy(c, s, id, &m.destroy));
 		CASE(abort, hc_part_abort(c, s, id, &m.abort));
@@ -252,6 +261,8 @@ static int message(struct hc_core *c, uint32_t node, const struct hc_frame *f)
 		struct hc_m_control_r control_r;
 		struct hc_m_gather gather;
 		struct hc_m_gathered gathered;
+		struct hc_m_arrivals arrivals;
+		struct hc_m_accepted accepted;
 	} m;
 	char text[HC_TEXT_MAX + 1];
 
@@ -274,6 +285,8 @@ static int message(struct hc_core *c, uint32_t node, const struct hc_frame *f)
 					      hc_str_copy(m.control_r.text, text, sizeof(text))));
 		WORD(gather, hc_split_on_gather(c, node, &m.gather));
 		WORD(gathered, hc_split_on_gathered(c, &m.gathered));
+		WORD(arrivals, hc_home_on_arrivals(c, node, &m.arrivals));
+		WORD(accepted, hc_part_on_accepted(c, node, &m.accepted));
 	}
 	return HC_E_NOT_SUPPORTED;
 }
@@ -409,7 +422,7 @@ static bool unit(struct hc_core *c)
 		on_persisted(c, c->persisted);
 		return true;
 	}
-	if (hc_split_work(c) || hc_session_reap(c) || tell_storage(c))
+	if (hc_split_work(c) || hc_session_reap(c) || hc_batch_work(c) || tell_storage(c))
 		return true;
 	timer = hc_timers_take(&c->timers, c->now);
 	if (timer == HC_NONE)
@@ -429,13 +442,14 @@ void hc_core_step(struct hc_core *c, uint64_t now, const struct hc_event *event,
 	on_event(c, event);
 	for (i = 0; i < BUDGET && hc_emit_room(c) && unit(c); i++)
 		;
+	out->more = hc_batch_more(c);
 	c->out = NULL;
 }
 
 uint64_t hc_core_deadline(const struct hc_core *c)
 {
 	if (c->work.count || c->ring_used || c->over.count || c->reaping.count || c->answering ||
-	    c->tell_storage || stored_waits(c))
+	    c->batching.count || c->tell_storage || stored_waits(c))
 		return c->now;
 	return hc_timers_next(&c->timers);
 }

@@ -197,11 +197,13 @@ struct hc_out {
 	struct hc_action acts[HC_OUT_ACTIONS];
 	uint32_t count;
 	uint32_t used; /* of bytes */
+	bool more;     /* rows of a batch follow at once: a commit may wait for them */
 	uint8_t bytes[HC_OUT_BYTES];
 };
 static inline void hc_out_reset(struct hc_out *out)
 {
 	out->count = out->used = 0;
+	out->more = false;
 }
 
 /* Memory that an instance needs. It is touched only as it is used. */

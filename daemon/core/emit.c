@@ -8,8 +8,11 @@
 #include <string.h>
 
 #define SPARE_ACTIONS 80u
-/* the largest row of the database: 29 bytes a member, and its head */
-#define SPARE_BYTES(c) ((c)->lim.ranks_per_domain * 29u + 8192u)
+/* the largest of: a row of the database (29 bytes a member, and its head); the answer to a batch */
+#define SPARE_BYTES(c)                                                                             \
+	((c)->lim.ranks_per_domain * 29u + 8192u > 81920u                                          \
+		 ? (c)->lim.ranks_per_domain * 29u + 8192u                                         \
+		 : 81920u)
 
 bool hc_emit_room(const struct hc_core *c)
 {
@@ -169,6 +172,8 @@ bool hc_emit_ring(struct hc_core *c, struct hc_frame *f)
 	ring_copy_out(c, c->ring_head, c->taken, len);
 	c->ring_head = (c->ring_head + len) % HC_RING_BYTES;
 	c->ring_used -= len;
+	if (!c->ring_used)
+		c->ring_head = 0; /* the same memory again: it is small and in the cache */
 	left = len;
 	r = hc_frame_next(&at, &left, f);
 	hc_assert(r == 0);

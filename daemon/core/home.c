@@ -391,11 +391,13 @@ void hc_home_store(struct hc_core *c, struct hc_home *h, enum hc_home_step step,
 	if (step == HOME_ENDING)
 		hc_emit_del_domain(c, h->id);
 	else
-		put_row(c, h,
-			step == HOME_COMMITTING ? HC_W_domain_state_ACTIVE
-						: HC_W_domain_state_DAMAGED);
-	h->stored = hc_emit_journal(c, event, h->id, h->epoch, h->cause_rank, h->cause_pid, h->uid,
-				    text);
+		h->stored = put_row(c, h,
+				    step == HOME_COMMITTING ? HC_W_domain_state_ACTIVE
+							    : HC_W_domain_state_DAMAGED);
+	/* one of a batch: the batch has one entry for all */
+	if (!h->quiet || step != HOME_COMMITTING)
+		h->stored = hc_emit_journal(c, event, h->id, h->epoch, h->cause_rank, h->cause_pid,
+					    h->uid, text);
 	if (step == HOME_COMMITTING)
 		h->row = h->stored;
 	h->step = (uint8_t)step;

@@ -59,6 +59,7 @@ void hc_home_tell_state(struct hc_core *c, struct hc_home *h);
 
 /* ---- home_form.c ---- */
 void hc_home_on_arrive(struct hc_core *c, uint32_t node, const struct hc_m_arrive *m);
+void hc_home_on_arrivals(struct hc_core *c, uint32_t node, const struct hc_m_arrivals *m);
 void hc_home_on_prepared(struct hc_core *c, uint32_t node, const struct hc_m_prepared *m);
 void hc_home_withdraw(struct hc_core *c, struct hc_home *h, struct hc_place *pl,
 		      const struct hc_m_depart *m);

@@ -195,8 +195,9 @@ void hc_home_on_prepared(struct hc_core *c, uint32_t node, const struct hc_m_pre
 	if (h->pending)
 		return;
 	hc_timers_set(&c->timers, hc_home_number(c, h), HC_NEVER);
-	HC_TEXT(text, "%s: %u ranks, epoch %u", hc_home_name(c, h, name, sizeof(name)), h->nranks,
-		h->epoch);
+	if (!h->quiet)
+		HC_TEXT(text, "%s: %u ranks, epoch %u", hc_home_name(c, h, name, sizeof(name)),
+			h->nranks, h->epoch);
 	hc_home_set_cause(c, h, HC_W_event_code_DOMAIN_ACTIVE, HC_NONE, 0, "");
 	hc_home_store(c, h, HOME_COMMITTING, HC_W_event_code_DOMAIN_ACTIVE, text);
 }
@@ -226,8 +227,11 @@ void hc_home_commit(struct hc_core *c, struct hc_home *h)
 			pl->state = HC_W_member_state_READY;
 	}
 	hc_home_set_state(c, h, HC_W_domain_state_ACTIVE);
-	HC_TEXT(text, "%s: ACTIVE, %u ranks", hc_home_name(c, h, name, sizeof(name)), h->nranks);
-	hc_emit_log(c, HC_LOG_INFO, HC_W_event_code_DOMAIN_ACTIVE, h->id, HC_NONE, text);
+	if (!h->quiet) {
+		HC_TEXT(text, "%s: ACTIVE, %u ranks", hc_home_name(c, h, name, sizeof(name)),
+			h->nranks);
+		hc_emit_log(c, HC_LOG_INFO, HC_W_event_code_DOMAIN_ACTIVE, h->id, HC_NONE, text);
+	}
 	hc_home_each_node(c, h, send_commit);
 	hc_home_answer_active(c, h);
 	hc_home_settle(c, h);
@@ -277,9 +281,17 @@ static uint32_t first_here(struct hc_core *c, struct hc_home *h)
 	return HC_NONE;
 }
 
-/* What this arrival says against those before it; false when it agrees. */
-static bool contradicts(struct hc_core *c, struct hc_home *h, uint32_t node,
-			const struct hc_m_arrive *m, char *text, size_t bytes)
+static bool agrees(const struct hc_home *h, const struct hc_m_arrive *m)
+{
+	if (h->nranks && h->nranks != m->nranks)
+		return false;
+	return !h->arrived || (h->list_a == m->list_a && h->list_b == m->list_b &&
+			       h->priority == m->priority && h->weight == m->weight);
+}
+
+/* What this arrival, which does not agree, says against those before it. */
+static void contradiction(struct hc_core *c, struct hc_home *h, uint32_t node,
+			  const struct hc_m_arrive *m, char *text, size_t bytes)
 {
 	uint32_t other = h->nranks ? first_here(c, h) : HC_NONE;
 	char a[128] = "the maker of the root info", b[96];
@@ -288,27 +300,18 @@ static bool contradicts(struct hc_core *c, struct hc_home *h, uint32_t node,
 		HC_TEXT(a, "rank %u (pid %u on node %s)", other, hc_home_place(c, h, other)->pid,
 			c->nodes[hc_home_place(c, h, other)->node]);
 	HC_TEXT(b, "rank %u (pid %u on node %s)", m->rank, m->pid, c->nodes[node]);
-	if (h->nranks && h->nranks != m->nranks) {
+	if (h->nranks && h->nranks != m->nranks)
 		snprintf(text, bytes, "the ranks disagree on their number: %s says %u, %s says %u",
 			 a, h->nranks, b, m->nranks);
-		return true;
-	}
-	if (!h->arrived)
-		return false;
-	if (h->list_a != m->list_a || h->list_b != m->list_b) {
+	else if (h->list_a != m->list_a || h->list_b != m->list_b)
 		snprintf(text, bytes,
 			 "the ranks have different tables or member lists: %s has %016llx, %s has "
 			 "%016llx",
 			 a, (unsigned long long)h->list_a, b, (unsigned long long)m->list_a);
-		return true;
-	}
-	if (h->priority != m->priority || h->weight != m->weight) {
+	else
 		snprintf(text, bytes,
 			 "the ranks disagree on class and weight: %s says %u, %u; %s says %u, %u",
 			 a, h->priority, h->weight, b, m->priority, m->weight);
-		return true;
-	}
-	return false;
 }
 
 static void take_place(struct hc_core *c, struct hc_home *h, uint32_t node,
@@ -345,63 +348,144 @@ static void take_place(struct hc_core *c, struct hc_home *h, uint32_t node,
 	c->domain_changes++;
 }
 
-/* The place is taken: by the same process (fine), or by another. */
-static void place_taken(struct hc_core *c, struct hc_home *h, uint32_t node,
-			const struct hc_m_arrive *m)
+/* The place is taken: by the same process (true), or by another, who is told. */
+static bool same_again(struct hc_core *c, struct hc_home *h, uint32_t node,
+		       const struct hc_m_arrive *m)
 {
 	const struct hc_place *pl = hc_home_place(c, h, m->rank);
 	char text[256];
 
-	if (pl->pid == m->pid && pl->started == m->started && pl->node == node) {
-		accept(c, h, node, m);
-		return;
-	}
+	if (pl->pid == m->pid && pl->started == m->started && pl->node == node)
+		return true;
 	HC_TEXT(text, "rank %u is held by process %u on node %s, which joined first", m->rank,
 		pl->pid, c->nodes[pl->node]);
 	send_verdict(c, node, m, h->id, HC_E_BUSY, text);
+	return false;
 }
 
-void hc_home_on_arrive(struct hc_core *c, uint32_t node, const struct hc_m_arrive *m)
+enum arrival {
+	ARRIVED,
+	ARRIVED_REFUSED, /* this rank alone; told */
+	ARRIVED_OVER,    /* the domain has failed; all are told */
+};
+
+/* The home of this arrival, when the arrival may come in. */
+static enum arrival enter(struct hc_core *c, uint32_t node, const struct hc_m_arrive *m,
+			  struct hc_home **home)
 {
 	struct hc_home *h;
 	char text[HC_CAUSE_MAX];
 
 	if (!m->nranks || m->rank >= m->nranks) {
 		send_verdict(c, node, m, m->id, HC_E_INVALID, "the rank is none of the domain's");
-		return;
+		return ARRIVED_REFUSED;
 	}
 	h = home_for(c, node, m);
 	if (!h)
-		return;
+		return ARRIVED_REFUSED;
 	if (h->uid != m->uid) {
 		send_verdict(c, node, m, h->id, HC_E_PERMISSION,
 			     "the domain belongs to another user");
-		return;
+		return ARRIVED_REFUSED;
 	}
-	if (contradicts(c, h, node, m, text, sizeof(text))) {
+	if (!agrees(h, m)) {
+		contradiction(c, h, node, m, text, sizeof(text));
 		/* the newcomer's part learns the id first, so that the end of it all finds it */
 		accept(c, h, node, m);
 		hc_home_cancel(c, h, node, HC_E_MISMATCH, text);
-		return;
+		return ARRIVED_OVER;
 	}
 	if (!h->nranks && !hc_home_set_nranks(c, h, m->nranks)) {
 		send_verdict(c, node, m, h->id, HC_E_LIMIT,
 			     "ranks_max is reached on the home node");
-		return;
+		return ARRIVED_REFUSED;
 	}
-	if (hc_home_place(c, h, m->rank)->state != HC_W_member_state_EXPECTED) {
-		place_taken(c, h, node, m);
-		return;
-	}
+	*home = h;
+	return ARRIVED;
+}
+
+/* The rank takes its place, or has it already; false: another one has, and it is told. */
+static bool come_in(struct hc_core *c, struct hc_home *h, uint32_t node,
+		    const struct hc_m_arrive *m)
+{
+	if (hc_home_place(c, h, m->rank)->state != HC_W_member_state_EXPECTED)
+		return same_again(c, h, node, m);
 	if (!h->arrived && !h->staged) {
 		h->first = c->now;
 		h->deadline = c->now + c->set.connect_timeout_ns;
 		hc_timers_set(&c->timers, hc_home_number(c, h), h->deadline);
 	}
 	take_place(c, h, node, m);
-	accept(c, h, node, m);
-	if (h->arrived == h->nranks && !h->staged)
+	return true;
+}
+
+static void begin_if_complete(struct hc_core *c, struct hc_home *h)
+{
+	if (h->arrived == h->nranks && !h->staged && h->state == HC_W_domain_state_FORMING)
 		begin(c, h);
+}
+
+void hc_home_on_arrive(struct hc_core *c, uint32_t node, const struct hc_m_arrive *m)
+{
+	struct hc_home *h;
+
+	if (enter(c, node, m, &h) || !come_in(c, h, node, m))
+		return;
+	accept(c, h, node, m);
+	begin_if_complete(c, h);
+}
+
+static void accept_all(struct hc_core *c, struct hc_home *h, uint32_t node,
+		       const struct hc_m_arrivals *m, const struct hc_arr *ranks)
+{
+	struct hc_m_accepted a = {.key_a = m->key_a,
+				  .key_b = m->key_b,
+				  .id = h->id,
+				  .pid = m->pid,
+				  .name = hc_str(h->name == HC_NONE ? "" : c->names[h->name]),
+				  .ranks = *ranks};
+
+	hc_emit_send(c, node, &hc_desc_accepted, &a);
+}
+
+void hc_home_on_arrivals(struct hc_core *c, uint32_t node, const struct hc_m_arrivals *m)
+{
+	struct hc_m_arrive one = {.key_a = m->key_a,
+				  .key_b = m->key_b,
+				  .id = m->id,
+				  .uid = m->uid,
+				  .name = m->name,
+				  .nranks = m->nranks,
+				  .pid = m->pid,
+				  .started = m->started,
+				  .list_a = m->list_a,
+				  .list_b = m->list_b,
+				  .timeout_ms = m->timeout_ms,
+				  .priority = m->priority,
+				  .weight = m->weight,
+				  .incarnation = m->incarnation};
+	struct hc_arr a = m->ranks, came = {0};
+	struct hc_home *h = NULL;
+	struct hc_m_arrival r;
+	struct hc_m_rank rank;
+	enum arrival how;
+
+	while (hc_arr_next(&a, &hc_desc_arrival, HC_PROTO_MAX, &r)) {
+		rank.rank = one.rank = r.rank;
+		one.device = r.device;
+		/* what the ranks have in common was judged with the first of them */
+		how = h && r.rank < h->nranks ? ARRIVED : enter(c, node, &one, &h);
+		if (how == ARRIVED_OVER)
+			return;
+		if (how == ARRIVED && come_in(c, h, node, &one))
+			hc_assert(!hc_arr_put(&came, c->scratch, HC_OUT_BYTES, &hc_desc_rank,
+					      HC_PROTO_MAX, &rank));
+	}
+	if (!h || !came.count)
+		return;
+	h->quiet = m->quiet == 1;
+	accept_all(c, h, node, m, &came);
+	begin_if_complete(c, h);
 }
 
 void hc_home_withdraw(struct hc_core *c, struct hc_home *h, struct hc_place *pl,

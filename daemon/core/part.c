@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Life of a part, its state record, and telling its ranks; see part.h.
+ * Life of a part, its seats and its state record, and the words of its home; see part.h.
  *
- * Telling many ranks is cut into slices: a part has `work` bits, a cursor, and a place in the
- * core's list. One call of hc_part_work does a few seats of the oldest part. No message of the
- * home is taken before all such work is done, so the notification under way always speaks of the
- * state that the part holds.
+ * A part follows its home: each word is judged by the state and epoch that the part holds, and one
+ * that does not fit is ignored, since it may be late or come twice. What has to be told to ranks
+ * afterwards is left as work (part_work.c).
  */
 #include "part.h"
 
@@ -17,8 +16,6 @@
 
 #include <stdio.h>
 #include <string.h>
-
-#define SLICE 32u /* seats that one call of hc_part_work does */
 
 /* ---- life ---- */
 
@@ -139,7 +136,7 @@ void hc_part_set_id(struct hc_core *c, struct hc_part *p, uint64_t id)
 	hc_index_add(&c->part_by_id, id, hc_part_number(c, p));
 }
 
-static void part_free(struct hc_core *c, struct hc_part *p)
+void hc_part_free(struct hc_core *c, struct hc_part *p)
 {
 	uint32_t n = hc_part_number(c, p);
 
@@ -168,7 +165,7 @@ static void part_free(struct hc_core *c, struct hc_part *p)
 void hc_part_close_if_empty(struct hc_core *c, struct hc_part *p)
 {
 	if (!p->nseats && !p->work && p->state == HC_W_domain_state_FORMING)
-		part_free(c, p);
+		hc_part_free(c, p);
 }
 
 /* ---- seats ---- */
@@ -258,6 +255,9 @@ uint32_t hc_part_find_seat(const struct hc_core *c, const struct hc_part *p, uin
 {
 	uint32_t i;
 
+	/* ranks of one process that came together sit in their order */
+	if (rank < p->nseats && c->seats[p->seats + rank].rank == rank)
+		return p->seats + rank;
 	for (i = 0; i < p->nseats; i++)
 		if (c->seats[p->seats + i].rank == rank)
 			return p->seats + i;
@@ -278,7 +278,7 @@ void hc_part_set_cause(struct hc_core *c, struct hc_part *p, uint16_t kind, uint
 		hc_str_copy(text, c->causes[p->cause], HC_CAUSE_MAX);
 }
 
-static const char *cause_text(const struct hc_core *c, const struct hc_part *p)
+const char *hc_part_cause(const struct hc_core *c, const struct hc_part *p)
 {
 	return p->cause == HC_NONE ? "" : c->causes[p->cause];
 }
@@ -286,7 +286,7 @@ static const char *cause_text(const struct hc_core *c, const struct hc_part *p)
 void hc_part_publish(struct hc_core *c, struct hc_part *p, bool fence)
 {
 	struct hc_action *a = hc_emit_action(c, HC_ACT_PUBLISH);
-	size_t len = strlen(cause_text(c, p));
+	size_t len = strlen(hc_part_cause(c, p));
 
 	a->u.publish.uid = p->uid;
 	a->u.publish.slot = hc_part_number(c, p);
@@ -302,32 +302,13 @@ void hc_part_publish(struct hc_core *c, struct hc_part *p, bool fence)
 	a->u.publish.cause_kind = p->cause_kind;
 	a->u.publish.cause_rank = p->cause_rank;
 	a->u.publish.cause_pid = p->cause_pid;
-	memcpy(c->out->bytes + c->out->used, cause_text(c, p), len);
+	memcpy(c->out->bytes + c->out->used, hc_part_cause(c, p), len);
 	a->len = (uint32_t)len;
 	c->out->used += (uint32_t)len;
 	p->published = true;
 }
 
 /* ---- words of the home ---- */
-
-/* Refuse the join that this seat waits for, once for all seats of the request. */
-static void fail_join(struct hc_core *c, struct hc_part *p, uint32_t seat, int code,
-		      const char *text)
-{
-	const struct hc_seat s = c->seats[seat];
-	struct hc_seat *t;
-	uint32_t i;
-
-	if (!(s.flags & SEAT_WAITS))
-		return;
-	for (i = 0; i < p->nseats; i++) {
-		t = &c->seats[p->seats + i];
-		if (t->session == s.session && t->request == s.request)
-			t->flags &= (uint8_t)~SEAT_WAITS;
-	}
-	if (hc_session_get(c, s.session))
-		hc_emit_error(c, s.session, s.request, code, text);
-}
 
 /* The rank has gone while its arrival was on the way: the home hears it now. */
 static void too_late(struct hc_core *c, uint32_t node, const struct hc_m_verdict *m)
@@ -359,7 +340,7 @@ static void refuse_rank(struct hc_core *c, struct hc_part *p, const struct hc_m_
 	/* an earlier arrival of the same process may stand at the part's own home */
 	if (p->id)
 		hc_part_depart(c, p, seat, HC_W_depart_WITHDRAWN, "", 0);
-	fail_join(c, p, seat, code, text);
+	hc_part_fail_join(c, p, seat, code, text);
 	hc_part_drop_seat(c, p, seat);
 	hc_part_close_if_empty(c, p);
 }
@@ -642,162 +623,4 @@ void hc_part_seat_detached(struct hc_core *c, uint32_t seat)
 	/* its references are still read in the arena that it had */
 	if (s->state == HC_W_member_state_READY)
 		s->state = HC_W_member_state_DETACHED;
-}
-
-/* ---- work ---- */
-
-void hc_part_add_work(struct hc_core *c, struct hc_part *p, unsigned bits)
-{
-	if (!p->work)
-		p->cursor = 0;
-	/* what is being told changes, or something comes before it: begin that again */
-	if (p->work && (bits & -bits) <= (unsigned)(p->work & -p->work))
-		p->cursor = 0;
-	p->work |= (uint8_t)bits;
-	if (!p->queued) {
-		p->queued = true;
-		hc_list_push(&c->work, &c->work_links, hc_part_number(c, p));
-	}
-}
-
-void hc_part_answer_joined(struct hc_core *c, struct hc_part *p, uint32_t seat)
-{
-	const uint64_t session = c->seats[seat].session;
-	const uint32_t request = c->seats[seat].request;
-	struct hc_session *s = hc_session_get(c, session);
-	uint32_t slab = hc_part_number(c, p) / HC_SLAB_RECORDS, i;
-	struct hc_m_joined m = {.id = p->id,
-				.epoch = p->epoch,
-				.nranks = p->nranks,
-				.slot = hc_part_number(c, p),
-				.tag = HC_TAG(p->reuse, p->epoch)};
-	char name[32];
-
-	HC_TEXT(name, "domain-%016llx", (unsigned long long)p->id);
-	m.name = hc_str(p->name == HC_NONE ? name : c->names[p->name]);
-	for (i = 0; i < p->nseats; i++) {
-		struct hc_seat *t = &c->seats[p->seats + i];
-		struct hc_m_seat r = {.rank = t->rank, .device = t->device, .block = t->block};
-
-		if (t->session != session || !(t->flags & SEAT_WAITS) || t->request != request)
-			continue;
-		t->flags &= (uint8_t)~SEAT_WAITS;
-		hc_assert(!hc_arr_put(&m.seats, c->scratch, HC_OUT_BYTES, &hc_desc_seat,
-				      HC_PROTO_MAX, &r));
-	}
-	if (!s)
-		return;
-	m.slab_sent = !(s->slabs >> (slab & 63) & 1);
-	s->slabs |= 1ull << (slab & 63);
-	hc_emit_grant(c, session, request, &hc_desc_joined, &m,
-		      m.slab_sent ? HC_GRANT_SLAB : HC_GRANT_NONE, p->uid, slab);
-}
-
-static void tell(struct hc_core *c, struct hc_part *p, struct hc_session *s)
-{
-	struct hc_m_event e = {.kind = p->event,
-			       .id = p->id,
-			       .epoch = p->epoch,
-			       .state = p->state,
-			       .number = p->number,
-			       .rank = HC_NONE,
-			       .node = hc_str(c->nodes[p->home_node])};
-
-	char text[HC_NAME_MAX + 64];
-
-	if (!s || s->mark == c->mark)
-		return;
-	s->mark = c->mark;
-	if (p->state != HC_W_domain_state_ACTIVE) {
-		e.rank = p->event_rank;
-		e.pid = p->event_pid;
-		if (p->event_rank != HC_NONE && p->event_node != HC_NONE)
-			e.node = hc_str(c->nodes[p->event_node]);
-		HC_TEXT(text, "rank %u, pid %u on node %.*s, %s", e.rank, e.pid, (int)e.node.len,
-			e.node.p, p->event == HC_W_event_code_RANK_ABORTED ? "aborted" : "exited");
-		e.text = hc_str(p->event_rank == p->cause_rank ? cause_text(c, p) : text);
-	}
-	hc_emit_event(c, s->id, &e);
-}
-
-/* Who was told already in this round is passed over; false when there is no room for the rest. */
-static bool tell_watchers(struct hc_core *c, struct hc_part *p)
-{
-	uint32_t slot = hc_list_first(&c->watchers);
-	struct hc_session *s;
-
-	for (; slot != HC_NONE; slot = hc_list_next(&c->session_links, slot)) {
-		s = &c->sessions[slot];
-		if (!hc_emit_room(c))
-			return false;
-		if (s->watching == p->id ||
-		    (s->subscribed &&
-		     (s->role == HC_W_role_ADMIN || c->processes[s->process].uid == p->uid)))
-			tell(c, p, s);
-	}
-	return true;
-}
-
-/* One seat's share of the work of kind `bit`. */
-static void work_seat(struct hc_core *c, struct hc_part *p, enum hc_work bit, uint32_t seat)
-{
-	struct hc_seat *s = &c->seats[seat];
-
-	switch (bit) {
-	case WORK_SCAN: hc_part_ask_sample(c, p, seat); return;
-	case WORK_JOINED:
-		if (s->flags & SEAT_WAITS)
-			hc_part_answer_joined(c, p, seat);
-		return;
-	case WORK_NOTIFY: tell(c, p, hc_session_get(c, s->session)); return;
-	case WORK_FAIL: fail_join(c, p, seat, p->code, cause_text(c, p)); return;
-	case WORK_CLOSE: hc_part_drop_seat(c, p, seat); return;
-	}
-}
-
-/* All seats have had their share of `bit`. */
-static void work_over(struct hc_core *c, struct hc_part *p, enum hc_work bit)
-{
-	if (bit == WORK_NOTIFY && !tell_watchers(c, p)) {
-		p->cursor = HC_NONE; /* the seats have been told */
-		return;
-	}
-	if (bit == WORK_CLOSE && !hc_part_answer_leave(c, p, HC_NONE, 0, cause_text(c, p)))
-		return;
-	p->work &= (uint8_t)~bit;
-	p->cursor = 0;
-	if (bit == WORK_SCAN)
-		hc_part_judge_drain(c, p);
-	if (p->work)
-		return;
-	hc_list_del(&c->work, &c->work_links, hc_part_number(c, p));
-	p->queued = false;
-	if (bit == WORK_CLOSE)
-		part_free(c, p);
-}
-
-bool hc_part_work(struct hc_core *c)
-{
-	uint32_t n = hc_list_first(&c->work), i;
-	struct hc_part *p;
-	enum hc_work bit;
-
-	if (n == HC_NONE)
-		return false;
-	p = hc_part(c, n);
-	bit = (enum hc_work)(p->work & -p->work);
-	if (bit == WORK_NOTIFY && !p->cursor)
-		c->mark++;
-	for (i = 0; i < SLICE && hc_emit_room(c); i++) {
-		/* seats go from the end while closing, so that the rest stays where it is */
-		if (bit == WORK_CLOSE ? !p->nseats : p->cursor >= p->nseats) {
-			work_over(c, p, bit);
-			return true;
-		}
-		if (bit == WORK_CLOSE)
-			work_seat(c, p, bit, p->seats + p->nseats - 1);
-		else
-			work_seat(c, p, bit, p->seats + p->cursor++);
-	}
-	return true;
 }

@@ -2,8 +2,9 @@
 /*
  * The part: this node's side of a domain. See state.h for how it relates to the home.
  *
- * part.c       life, state record, telling its ranks; the slices of that work
- * part_join.c  the ways in, up to the arrival at the home
+ * part.c       life, seats, state record; the words of the home
+ * part_work.c  telling its ranks: answers to joins, notifications; the slices of that work
+ * part_join.c  the ways in, up to the arrival at the home; also part_many.c, part_batch.c
  * part_stage.c domains made for others; attaching
  * part_drain.c the cut: stop admission, sample, report; ranks that leave
  */
@@ -54,7 +55,16 @@ void hc_part_add_work(struct hc_core *c, struct hc_part *p, unsigned bits);
 bool hc_part_work(struct hc_core *c);
 void hc_part_answer_joined(struct hc_core *c, struct hc_part *p, uint32_t seat);
 
-/* Words of the home (part.c). */
+const char *hc_part_cause(const struct hc_core *c, const struct hc_part *p);
+void hc_part_free(struct hc_core *c, struct hc_part *p);
+/* Refuse the join that a seat waits for, once for all seats of the request. */
+void hc_part_fail_join(struct hc_core *c, struct hc_part *p, uint32_t seat, int code,
+		       const char *text);
+/* The same, and the seat goes on waiting (for another request). */
+void hc_part_refuse(struct hc_core *c, const struct hc_seat *s, int code, const char *text);
+
+/* Words of the home (part.c, part_many.c). */
+void hc_part_on_accepted(struct hc_core *c, uint32_t node, const struct hc_m_accepted *m);
 void hc_part_on_verdict(struct hc_core *c, uint32_t node, const struct hc_m_verdict *m);
 void hc_part_on_prepare(struct hc_core *c, uint32_t node, const struct hc_m_prepare *m);
 void hc_part_on_commit(struct hc_core *c, uint32_t node, const struct hc_m_commit *m);
@@ -80,6 +90,20 @@ void hc_join_local(struct hc_core *c, struct hc_session *s, uint32_t request,
 		   const struct hc_m_join_local *m);
 void hc_join_sub(struct hc_core *c, struct hc_session *s, uint32_t request,
 		 const struct hc_m_sub *m);
+
+/* ---- many sub-domains in one request (part_batch.c) ---- */
+void hc_batch(struct hc_core *c, struct hc_session *s, uint32_t request,
+	      const struct hc_m_batch *m);
+/* The outcome of an item. Ignored when it is not (or no more) one of that session's. */
+void hc_batch_refused(struct hc_core *c, uint64_t session, uint32_t item, int code,
+		      const char *text);
+void hc_batch_joined(struct hc_core *c, uint64_t session, uint32_t item, struct hc_part *p);
+void hc_batch_session_lost(struct hc_core *c, uint64_t session);
+/* A slice: an item more, or the answer. False when there is none. */
+bool hc_batch_work(struct hc_core *c);
+/* Are there items whose rows come in the next steps? */
+bool hc_batch_more(const struct hc_core *c);
+
 /* The caller's own seat in an ACTIVE domain, or HC_NONE with the outcome and the reason. */
 uint32_t hc_part_own_seat(struct hc_core *c, const struct hc_session *s, uint64_t id,
 			  uint32_t epoch, uint32_t rank, int *code, char *text, size_t bytes);

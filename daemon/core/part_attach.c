@@ -10,7 +10,7 @@
  * before it asks for anything else, so a seat that a process holds without a session is then one
  * that nobody stands for, and a repeated join of the same key and rank is given that seat.
  */
-#include "part.h"
+#include "join.h"
 
 #include "device.h"
 #include "emit.h"
@@ -113,7 +113,7 @@ static int attach_block(struct hc_core *c, struct hc_session *s, const struct hc
 
 /* The seat is this session's from now on; the answer is still to be given. */
 static void take_seat(struct hc_core *c, struct hc_part *p, struct hc_session *s, uint32_t request,
-		      uint32_t seat, uint32_t block)
+		      uint8_t batch, uint32_t seat, uint32_t block)
 {
 	struct hc_seat *t = &c->seats[seat];
 	const bool shared = t->flags & SEAT_SHARED;
@@ -121,17 +121,15 @@ static void take_seat(struct hc_core *c, struct hc_part *p, struct hc_session *s
 
 	if (t->process == HC_NONE)
 		hc_home_attached(c, p->id, t->rank, s->process);
-	if (t->flags & SEAT_WAITS && hc_session_get(c, t->session))
-		hc_emit_error(c, t->session, t->request, HC_E_IN_PROGRESS,
-			      "the same process asked for this rank again; that request is "
-			      "answered");
+	hc_part_refuse(c, t, HC_E_IN_PROGRESS,
+		       "the same process asked for this rank again; that request is answered");
 	hc_part_release_seat(c, seat);
 	hc_session_bind(c, seat, s);
 	hc_part_take_device(c, seat, shared);
 	hc_session_block_claim(s, block); /* its own before: the release gave it back */
 	t->block = block;
 	t->request = request;
-	t->flags |= SEAT_WAITS;
+	t->flags |= (uint8_t)(SEAT_WAITS | batch);
 	t->state = HC_W_member_state_READY;
 	c->member_changes++;
 	if (!known)
@@ -187,7 +185,7 @@ void hc_join_attach(struct hc_core *c, struct hc_session *s, uint32_t request,
 		return;
 	}
 	back = c->seats[seat].process != HC_NONE && c->seats[seat].session != s->id;
-	take_seat(c, p, s, request, seat, block);
+	take_seat(c, p, s, request, 0, seat, block);
 	hc_part_answer_joined(c, p, seat);
 	if (back)
 		tell_state(c, p, s, seat);
@@ -229,8 +227,43 @@ bool hc_part_come_back(struct hc_core *c, struct hc_session *s, uint32_t request
 		refuse(c, s, request, HC_E_LIMIT, arena_full);
 		return true;
 	}
-	take_seat(c, p, s, request, seat, block);
+	take_seat(c, p, s, request, 0, seat, block);
 	hc_part_answer_joined(c, p, seat);
+	return true;
+}
+
+static bool all_lost(struct hc_core *c, const struct hc_part *p, uint32_t process,
+		     const struct hc_comer *list, uint32_t n)
+{
+	uint32_t i, seat;
+
+	for (i = 0; i < n; i++) {
+		seat = hc_part_find_seat(c, p, list[i].rank);
+		if (seat == HC_NONE || !is_lost(c, &c->seats[seat], process))
+			return false;
+	}
+	return true;
+}
+
+bool hc_join_back_together(struct hc_core *c, const struct join *j, const struct hc_comer *list,
+			   uint32_t n)
+{
+	struct hc_part *p = NULL;
+	uint32_t i;
+
+	for (i = hc_index_find(&c->part_by_key, hc_part_key(j->key_a, j->key_b)); i != HC_NONE;
+	     i = hc_index_next(&c->part_by_key, i)) {
+		p = &c->parts[i];
+		if (p->key_a == j->key_a && p->key_b == j->key_b && may_come_back(p) &&
+		    all_lost(c, p, j->s->process, list, n))
+			break;
+	}
+	if (i == HC_NONE)
+		return false;
+	for (i = 0; i < n; i++)
+		take_seat(c, p, j->s, j->request, j->batch ? SEAT_BATCH : 0,
+			  hc_part_find_seat(c, p, list[i].rank), hc_session_block(c, j->s));
+	hc_part_answer_joined(c, p, hc_part_find_seat(c, p, list[0].rank));
 	return true;
 }
 
@@ -269,7 +302,7 @@ bool hc_part_local_back(struct hc_core *c, struct hc_session *s, uint32_t reques
 		if (c->seats[i].rank || !is_lost_local(c, p, s->process, name, devices, n))
 			continue;
 		for (seat = p->seats; seat < p->seats + n; seat++)
-			take_seat(c, p, s, request, seat, hc_session_block(c, s));
+			take_seat(c, p, s, request, 0, seat, hc_session_block(c, s));
 		hc_part_answer_joined(c, p, p->seats);
 		return true;
 	}

@@ -8,7 +8,7 @@
  * drawn, nobody else can join. A device is taken before the home hears of the rank, and given
  * back when the home refuses.
  */
-#include "part.h"
+#include "join.h"
 
 #include "device.h"
 #include "emit.h"
@@ -22,21 +22,17 @@
 
 #define ROOT_MAGIC 0x68636d31u
 
-struct join {
-	struct hc_session *s;
-	uint32_t request;
-	uint64_t key_a, key_b, id, list_a, list_b, entry;
-	struct hc_str name;
-	uint32_t nranks, rank, device, timeout_ms;
-	const struct hc_addr *addr;
-	bool shared;
-	uint8_t priority, weight;
-	uint32_t home; /* node */
-};
+void hc_join_refuse(struct hc_core *c, const struct join *j, int code, const char *text)
+{
+	if (j->batch)
+		hc_batch_refused(c, j->s->id, j->request, code, text);
+	else
+		hc_emit_error(c, j->s->id, j->request, code, text);
+}
 
 static void refuse(struct hc_core *c, const struct join *j, int code, const char *text)
 {
-	hc_emit_error(c, j->s->id, j->request, code, text);
+	hc_join_refuse(c, j, code, text);
 }
 
 static void key_from(struct join *j, const void *data, size_t len)
@@ -52,8 +48,7 @@ static uint32_t uid_of(const struct hc_core *c, const struct hc_session *s)
 	return c->processes[s->process].uid;
 }
 
-/* What every way must satisfy. */
-static int check(struct hc_core *c, const struct join *j, char *text, size_t bytes)
+int hc_join_check(struct hc_core *c, const struct join *j, char *text, size_t bytes)
 {
 	if (!j->nranks || j->rank >= j->nranks) {
 		snprintf(text, bytes, "rank %u of %u: wanted a rank below the number of ranks",
@@ -80,11 +75,9 @@ static void take_over(struct hc_core *c, struct hc_part *p, uint32_t seat, const
 	struct hc_seat *s = &c->seats[seat];
 	const bool reserved = s->block != HC_NONE;
 
-	if (s->flags & SEAT_WAITS && hc_session_get(c, s->session))
-		hc_emit_error(c, s->session, s->request, HC_E_IN_PROGRESS,
-			      "the same process asked for this rank again; that request is "
-			      "answered");
-	s->flags |= SEAT_WAITS;
+	hc_part_refuse(c, s, HC_E_IN_PROGRESS,
+		       "the same process asked for this rank again; that request is answered");
+	s->flags = (uint8_t)((s->flags & ~SEAT_BATCH) | SEAT_WAITS | (j->batch ? SEAT_BATCH : 0));
 	s->request = j->request;
 	if (s->session == j->s->id)
 		return;
@@ -122,37 +115,36 @@ static bool other_list(struct hc_core *c, const struct hc_part *p, const struct 
 
 /*
  * The rank's seat, when it has one already. The same process again (a repeated request after a
- * lost session) takes its seat over; another process is refused. Returns 0 to go on, -1 when the
- * request is answered.
+ * lost session) takes its seat over; another process is refused.
  */
-static int seat_again(struct hc_core *c, struct hc_part *p, const struct join *j)
+enum hc_again hc_join_again(struct hc_core *c, struct hc_part *p, const struct join *j)
 {
 	uint32_t seat = hc_part_find_seat(c, p, j->rank);
 	struct hc_seat *s;
 	char text[256];
 
 	if (seat == HC_NONE)
-		return 0;
+		return AGAIN_NO;
 	s = &c->seats[seat];
 	if (s->process == j->s->process && s->device == j->device) {
 		take_over(c, p, seat, j);
-		return -1;
+		return AGAIN_SEATED;
 	}
 	if (s->process == j->s->process) {
 		HC_TEXT(text, "rank %u of this process has device %u already; this call says %u",
 			j->rank, s->device, j->device);
 		refuse(c, j, HC_E_INVALID, text);
-		return -1;
+		return AGAIN_REFUSED;
 	}
 	if (other_list(c, p, s, j))
-		return -1;
+		return AGAIN_REFUSED;
 	HC_TEXT(text,
 		"rank %u is held by process %u on node %s since it joined first; this is process "
 		"%u",
 		j->rank, s->process == HC_NONE ? 0 : c->processes[s->process].pid, c->self.name,
 		c->processes[j->s->process].pid);
 	refuse(c, j, HC_E_BUSY, text);
-	return -1;
+	return AGAIN_REFUSED;
 }
 
 static void arrive(struct hc_core *c, const struct hc_part *p, const struct join *j)
@@ -213,7 +205,7 @@ static uint32_t any_device(struct hc_core *c, const struct join *j)
 	return hc_device_any(c, j->s->process);
 }
 
-static struct hc_part *part_for(struct hc_core *c, const struct join *j)
+struct hc_part *hc_join_part(struct hc_core *c, const struct join *j)
 {
 	struct hc_part *p = part_known(c, j);
 	char text[128];
@@ -222,6 +214,7 @@ static struct hc_part *part_for(struct hc_core *c, const struct join *j)
 		p = hc_part_open(c, j->key_a, j->key_b, uid_of(c, j->s), j->nranks, j->name);
 		if (p) {
 			p->home_node = j->home;
+			p->quiet = j->batch;
 			p->list_a = j->list_a;
 			p->list_b = j->list_b;
 		}
@@ -249,13 +242,13 @@ static void join_one(struct hc_core *c, struct join *j)
 		return;
 	if (j->device == HC_NONE)
 		j->device = any_device(c, j);
-	r = check(c, j, text, sizeof(text));
+	r = hc_join_check(c, j, text, sizeof(text));
 	if (r) {
 		refuse(c, j, r, text);
 		return;
 	}
-	p = part_for(c, j);
-	if (!p || seat_again(c, p, j))
+	p = hc_join_part(c, j);
+	if (!p || hc_join_again(c, p, j))
 		return;
 	if (sit(c, p, j))
 		hc_part_close_if_empty(c, p);
@@ -454,107 +447,6 @@ void hc_join_table(struct hc_core *c, struct hc_session *s, uint32_t request,
 	join_one(c, &j);
 }
 
-/* ---- way 5: all local devices ---- */
-
-static uint32_t list_all(const struct hc_core *c, uint32_t *devices, uint32_t max)
-{
-	uint32_t i, n = 0;
-
-	for (i = 0; i < c->ndevices && n < max; i++)
-		if (c->devices[i].fact.present)
-			devices[n++] = c->devices[i].fact.index;
-	return n;
-}
-
-#define LOCAL_MAX    1024u
-#define ARRIVE_BYTES 320u /* of a message ARRIVE, with the longest name */
-
-static uint32_t list_wanted(const struct hc_core *c, const struct hc_m_join_local *m,
-			    uint32_t *devices)
-{
-	struct hc_arr a = m->devices;
-	struct hc_m_device d;
-	uint32_t n = 0;
-
-	if (!a.count)
-		return list_all(c, devices, LOCAL_MAX);
-	while (n < LOCAL_MAX && hc_arr_next(&a, &hc_desc_device, HC_PROTO_MAX, &d))
-		devices[n++] = d.index;
-	return n;
-}
-
-static int local_check(struct hc_core *c, struct join *j, const uint32_t *devices, char *text,
-		       size_t bytes)
-{
-	uint32_t i, k;
-	int r;
-
-	if (!j->nranks) {
-		snprintf(text, bytes,
-			 "this node has no device: describe them in [device N] sections "
-			 "or a topology_file");
-		return HC_E_DEVICE_OFFLINE;
-	}
-	for (i = 0; i < j->nranks; i++) {
-		for (k = 0; k < i; k++)
-			if (devices[k] == devices[i]) {
-				snprintf(text, bytes,
-					 "device %u is listed twice, as rank %u and rank %u",
-					 devices[i], k, i);
-				return HC_E_INVALID;
-			}
-		j->rank = i;
-		j->device = devices[i];
-		r = check(c, j, text, bytes);
-		if (r)
-			return r;
-	}
-	return 0;
-}
-
-void hc_join_local(struct hc_core *c, struct hc_session *s, uint32_t request,
-		   const struct hc_m_join_local *m)
-{
-	uint32_t *devices = (uint32_t *)(void *)c->scratch, i;
-	struct join j = {.s = s,
-			 .request = request,
-			 .name = m->name,
-			 .timeout_ms = m->timeout_ms,
-			 .shared = m->shared == 1,
-			 .key_a = hc_rng_u64(c),
-			 .key_b = hc_rng_u64(c)};
-	struct hc_part *p;
-	char text[512];
-	int r;
-
-	j.nranks = list_wanted(c, m, devices);
-	if (hc_part_local_back(c, s, request, m->name, devices, j.nranks))
-		return;
-	r = local_check(c, &j, devices, text, sizeof(text));
-	if (r) {
-		refuse(c, &j, r, text);
-		return;
-	}
-	if (!hc_emit_ring_holds(c, j.nranks * ARRIVE_BYTES)) {
-		refuse(c, &j, HC_E_AGAIN, "the daemon is busy");
-		return;
-	}
-	p = part_for(c, &j);
-	for (i = 0; p && i < j.nranks; i++) {
-		j.rank = i;
-		j.device = devices[i];
-		if (sit(c, p, &j)) {
-			/* those who sit already are cancelled with the part's seats */
-			while (p->nseats) {
-				hc_part_depart(c, p, p->seats, HC_W_depart_WITHDRAWN, "", 0);
-				hc_part_drop_seat(c, p, p->seats);
-			}
-			hc_part_close_if_empty(c, p);
-			return;
-		}
-	}
-}
-
 /* ---- way 4: a sub-domain of listed ranks ---- */
 
 static int sub_rank(const struct hc_m_sub *m, uint32_t nranks, uint32_t *rank, char *text,
@@ -611,6 +503,17 @@ uint32_t hc_part_own_seat(struct hc_core *c, const struct hc_session *s, uint64_
 	return seat;
 }
 
+void hc_join_sub_key(struct join *j, uint64_t parent, uint32_t epoch, uint64_t sub_id,
+		     struct hc_str list, uint32_t count)
+{
+	const uint64_t key[3] = {parent, epoch, sub_id};
+	const struct hc_hash_key k = {parent, sub_id};
+
+	j->list_a = hc_hash(&k, list.p, list.len);
+	j->list_b = count;
+	key_from(j, key, sizeof(key));
+}
+
 void hc_join_sub(struct hc_core *c, struct hc_session *s, uint32_t request,
 		 const struct hc_m_sub *m)
 {
@@ -619,8 +522,6 @@ void hc_join_sub(struct hc_core *c, struct hc_session *s, uint32_t request,
 			 .name = m->name,
 			 .nranks = m->ranks.count,
 			 .timeout_ms = m->timeout_ms};
-	uint64_t key[3] = {m->parent, m->epoch, m->sub_id};
-	struct hc_hash_key list = {m->parent, m->sub_id};
 	char text[256];
 	uint32_t seat;
 	int r;
@@ -635,8 +536,8 @@ void hc_join_sub(struct hc_core *c, struct hc_session *s, uint32_t request,
 	j.home = hc_part_by_id(c, m->parent)->home_node;
 	j.device = c->seats[seat].device;
 	j.shared = c->seats[seat].flags & SEAT_SHARED;
-	j.list_a = hc_hash(&list, m->ranks.bytes, m->ranks.len);
-	j.list_b = m->ranks.count;
-	key_from(&j, key, sizeof(key));
+	hc_join_sub_key(&j, m->parent, m->epoch, m->sub_id,
+			(struct hc_str){(const char *)m->ranks.bytes, m->ranks.len},
+			m->ranks.count);
 	join_one(c, &j);
 }

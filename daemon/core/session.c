@@ -190,6 +190,7 @@ void hc_session_lost(struct hc_core *c, uint64_t id)
 		return;
 	n = s->process;
 	watch(c, s, false, 0);
+	hc_batch_session_lost(c, id);
 	s->id = 0;
 	memset(s->blocks, 0, BLOCK_WORDS * sizeof(*s->blocks));
 	c->nsessions--;

@@ -93,6 +93,7 @@ enum {
 	SEAT_LEAVING = 4, /* a leave request waits for its references */
 	SEAT_SHARED = 8,
 	SEAT_DEVICE = 16, /* it holds its device */
+	SEAT_BATCH = 32,  /* with WAITS: `request` is the number of an item of a batch */
 };
 
 enum hc_work {                  /* of a part, done in this order */
@@ -124,6 +125,7 @@ struct hc_part {
 	uint8_t order, state, work, step, priority, weight;
 	uint8_t cut_set; /* enum hc_page_cut */
 	bool queued, draining, cut_wait, reported, drained, published;
+	bool quiet;          /* made by a batch: that it is ACTIVE is told by the answer alone */
 	struct hc_list asks; /* leave requests that wait; links: ask_links */
 	uint64_t stored;     /* PERSIST number that is waited for */
 };
@@ -180,6 +182,7 @@ struct hc_home {
 	bool staged, lost, leaving;
 	bool keyed;    /* made by the first arrival: gone with the last */
 	bool wish_end; /* a destroy came while something was being stored */
+	bool quiet;    /* made by a batch, which is told and logged as one */
 };
 
 /*
@@ -213,6 +216,28 @@ struct hc_gather {
 	bool answering;
 	uint16_t code; /* of the answers: 0, or why there is no group */
 	char text[256];
+};
+
+/*
+ * A request for many sub-domains; see part_batch.c. An item's number is batch * HC_BATCH_ITEMS +
+ * its index: what a seat of it has for a request.
+ */
+#define HC_BATCHES     1024u /* at most; not more than sessions */
+#define HC_BATCH_ITEMS 1024u
+struct hc_batch_item {
+	uint64_t id;   /* of its domain, once it is ACTIVE */
+	uint32_t part; /* its number */
+	uint16_t code; /* why it failed */
+	bool over;     /* its outcome is known */
+};
+struct hc_batch {
+	uint64_t session, parent;
+	uint32_t request, epoch, timeout_ms;
+	uint32_t items, next, over; /* how many, taken up, ended */
+	uint32_t rank_at;           /* ranks of the items taken up */
+	struct hc_arr rest, ranks;  /* items not taken up yet; all ranks; in batch_bytes */
+	uint32_t failed;            /* the first item that failed, HC_NONE */
+	char text[256];             /* why the first item that failed did */
 };
 
 /* What the last rank tables of this node said of their ranks: names for those who do not come. */
@@ -300,6 +325,15 @@ struct hc_core {
 	struct hc_spans voice_spans;
 	uint64_t gather_serial;
 	uint32_t answering; /* gathers whose answers go out */
+
+	struct hc_batch *batches;
+	struct hc_batch_item *batch_items; /* HC_BATCH_ITEMS of each */
+	uint8_t *batch_bytes;              /* HC_PACKET_MAX of each: their requests */
+	struct hc_pool batch_pool;
+	struct hc_list
+		batching; /* with items not taken up, or with an answer; links: batch_links */
+	struct hc_links batch_links;
+	uint32_t *rank_place; /* of a rank of the parent in an item, + 1; zero between uses */
 
 	struct hc_roll *rolls;              /* what tables said of their ranks */
 	struct hc_roll_entry *roll_entries; /* HC_ROLLS x ranks_per_domain */

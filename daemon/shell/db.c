@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "dbaside.h"
+#include "dbids.h"
 #include "core.h"
 #include "db.h"
 #include "ident.h"
@@ -21,24 +22,36 @@
 #define PRUNE_ROWS  4096u
 #define DAY_NS      86400000000000ull
 
-enum stmt { S_BEGIN, S_COMMIT, S_PUT, S_DEL, S_EVENT, S_META_GET, S_META_SET, S_DOMAINS, STMTS };
+enum stmt {
+	S_BEGIN,
+	S_COMMIT,
+	S_PUT,
+	S_DEL,
+	S_DEL_ID,
+	S_EVENT,
+	S_META_GET,
+	S_META_SET,
+	S_DOMAINS,
+	STMTS
+};
 
 static const char *const sql[STMTS] = {
 	[S_BEGIN] = "BEGIN IMMEDIATE",
 	[S_COMMIT] = "COMMIT",
-	[S_PUT] = "INSERT OR REPLACE INTO domain(id,row) VALUES(?,?)",
-	[S_DEL] = "DELETE FROM domain WHERE id=?",
+	[S_PUT] = "INSERT OR REPLACE INTO domain(seq,id,row) VALUES(?,?,?)",
+	[S_DEL] = "DELETE FROM domain WHERE seq=?",
+	[S_DEL_ID] = "DELETE FROM domain WHERE id=?",
 	[S_EVENT] = ("INSERT INTO event(wall_ns,mono_ns,kind,domain,epoch,rank,pid,uid,text) "
 		     "VALUES(?,?,?,?,?,?,?,?,?)"),
 	[S_META_GET] = "SELECT value FROM meta WHERE key=?",
 	[S_META_SET] = "INSERT OR REPLACE INTO meta(key,value) VALUES(?,?)",
-	[S_DOMAINS] = "SELECT id,row FROM domain ORDER BY id",
+	[S_DOMAINS] = "SELECT id,row,seq FROM domain ORDER BY seq",
 };
 
 static const char schema[] =
 	"BEGIN IMMEDIATE;"
 	"CREATE TABLE meta(key TEXT PRIMARY KEY, value) WITHOUT ROWID;"
-	"CREATE TABLE domain(id INTEGER PRIMARY KEY, row BLOB NOT NULL);"
+	"CREATE TABLE domain(seq INTEGER PRIMARY KEY, id INTEGER NOT NULL, row BLOB NOT NULL);"
 	"CREATE TABLE event(seq INTEGER PRIMARY KEY AUTOINCREMENT, wall_ns INTEGER, mono_ns "
 	"INTEGER,"
 	" kind INTEGER, domain INTEGER, epoch INTEGER, rank INTEGER, pid INTEGER, uid INTEGER,"
@@ -49,6 +62,8 @@ static const char schema[] =
 struct hc_db {
 	sqlite3 *h;
 	sqlite3_stmt *s[STMTS];
+	struct hc_dbids ids; /* rows of the table `domain` */
+	bool ids_known;
 };
 
 /* ---- small steps ---- */
@@ -113,6 +128,7 @@ static void shut(struct hc_db *db)
 	memset(db->s, 0, sizeof(db->s));
 	sqlite3_close(db->h);
 	db->h = NULL;
+	hc_dbids_fini(&db->ids);
 }
 
 /* ---- meta ---- */
@@ -183,7 +199,7 @@ static int tune(struct hc_db *db)
 	return exec(db, "PRAGMA locking_mode=EXCLUSIVE;"
 			"PRAGMA journal_mode=WAL;"
 			"PRAGMA synchronous=NORMAL;"
-			"PRAGMA wal_autocheckpoint=256;"
+			"PRAGMA wal_autocheckpoint=1000;"
 			"PRAGMA journal_size_limit=4194304;"
 			"PRAGMA cache_size=-512;"
 			"PRAGMA temp_store=MEMORY;");
@@ -421,19 +437,6 @@ void hc_db_rollback(struct hc_db *db)
 		sqlite3_exec(db->h, "ROLLBACK", NULL, NULL, NULL);
 }
 
-int hc_db_put_domain(struct hc_db *db, uint64_t id, const void *row, size_t len)
-{
-	bind_u64(db, S_PUT, 1, id);
-	sqlite3_bind_blob64(db->s[S_PUT], 2, row, len, SQLITE_STATIC);
-	return run(db, S_PUT);
-}
-
-int hc_db_del_domain(struct hc_db *db, uint64_t id)
-{
-	bind_u64(db, S_DEL, 1, id);
-	return run(db, S_DEL);
-}
-
 int hc_db_add_event(struct hc_db *db, const struct hc_db_event *e)
 {
 	bind_u64(db, S_EVENT, 1, e->wall_ns);
@@ -457,10 +460,51 @@ int hc_db_domains(struct hc_db *db, hc_db_domain_fn *fn, void *arg)
 	while (!r && (rc = sqlite3_step(s)) == SQLITE_ROW) {
 		const void *row = sqlite3_column_blob(s, 1);
 
-		r = fn(arg, column_u64(s, 0), row, (size_t)sqlite3_column_bytes(s, 1));
+		if (!hc_dbids_put(&db->ids, column_u64(s, 0), sqlite3_column_int64(s, 2)))
+			r = -ENOMEM;
+		else if (fn)
+			r = fn(arg, column_u64(s, 0), row, (size_t)sqlite3_column_bytes(s, 1));
 	}
 	sqlite3_reset(s);
-	return r ? r : outcome(rc);
+	if (r)
+		return r;
+	db->ids_known = rc == SQLITE_DONE;
+	return outcome(rc);
+}
+
+static int know_ids(struct hc_db *db)
+{
+	return db->ids_known ? 0 : hc_db_domains(db, NULL, NULL);
+}
+
+/* A row that is rolled back leaves its number in the map, which no other row will get. */
+int hc_db_put_domain(struct hc_db *db, uint64_t id, const void *row, size_t len)
+{
+	int r = know_ids(db);
+	int64_t seq = r ? 0 : hc_dbids_row(&db->ids, id);
+
+	if (!seq)
+		return r ? r : -ENOMEM;
+	sqlite3_bind_int64(db->s[S_PUT], 1, seq);
+	bind_u64(db, S_PUT, 2, id);
+	sqlite3_bind_blob64(db->s[S_PUT], 3, row, len, SQLITE_STATIC);
+	return run(db, S_PUT);
+}
+
+int hc_db_del_domain(struct hc_db *db, uint64_t id)
+{
+	int r = know_ids(db);
+	int64_t seq = r ? 0 : hc_dbids_find(&db->ids, id);
+
+	if (r)
+		return r;
+	if (!seq) { /* never stored; or its deletion was rolled back, and is tried again */
+		bind_u64(db, S_DEL_ID, 1, id);
+		return run(db, S_DEL_ID);
+	}
+	hc_dbids_del(&db->ids, id);
+	sqlite3_bind_int64(db->s[S_DEL], 1, seq);
+	return run(db, S_DEL);
 }
 
 /* ---- the journal ---- */

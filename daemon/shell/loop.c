@@ -41,6 +41,7 @@ struct hc_loop {
 	uint64_t armed; /* deadline that the timer is set to */
 	bool due;       /* the core wants to be called now */
 	bool stopping, in_step, kick;
+	bool held; /* the store waits for more rows of a batch */
 	int timer_fd, tick_fd;
 	struct event *timer, *tick, *signals[3];
 	uint64_t watchdog_ns, watchdog_at;
@@ -235,9 +236,13 @@ static void step(struct hc_loop *l, const struct hc_event *ev)
 	for (i = 0; i < l->out->count; i++)
 		perform(l, &l->out->acts[i]);
 	l->in_step = false;
-	if (l->kick) {
+	if (l->kick || (l->held && !l->out->more)) {
 		l->kick = false;
-		hc_store_kick(l->store);
+		l->held = l->out->more;
+		if (l->held)
+			hc_store_kick_more(l->store);
+		else
+			hc_store_kick(l->store);
 	}
 }
 

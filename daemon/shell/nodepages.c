@@ -292,9 +292,9 @@ void hc_pages_publish(struct hc_page_record *record, const struct hc_pages_state
 	uint64_t id = atomic_load_explicit(&record->id, memory_order_relaxed);
 	unsigned state = s->state | (s->locked ? HC_GATE_LOCKED : 0);
 	uint64_t gate = HC_GATE(s->start, s->tag, state);
-	bool quiet = same_but_start(record, gate, s);
+	bool quiet = same_but_start(record, gate, s), fresh = id != s->id;
 
-	if (id && id != s->id)
+	if (id && fresh)
 		hc_pages_free(record);
 	cause_write(record, s);
 	atomic_store_explicit(&record->epoch, s->epoch, memory_order_relaxed);
@@ -303,7 +303,10 @@ void hc_pages_publish(struct hc_page_record *record, const struct hc_pages_state
 	cut_write(record, s);
 	atomic_store_explicit(&record->id, s->id, memory_order_release);
 	atomic_store_explicit(&record->gate, gate, memory_order_seq_cst);
-	if (!quiet)
+	/* nobody can wait for a domain that nobody has heard of */
+	if (fresh)
+		atomic_fetch_add_explicit(&record->wake, 1, memory_order_seq_cst);
+	else if (!quiet)
 		wake(record);
 }
 

@@ -5,6 +5,11 @@
  * Two buffers: the main thread appends to one under a lock while the store's thread writes the
  * other. The lock is never held during a system call of the database. The main thread signals
  * only a store that sleeps, once for each kick.
+ *
+ * While the core makes many domains in one go (hold), rows are written as they come and the
+ * transaction stays open for the next ones: each commit writes every touched page of the table,
+ * and ids are random, so a few commits cost what many do. The rows stay in the buffer until the
+ * commit, for the case that it fails.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -20,6 +25,7 @@
 
 #define PRUNE_EVERY 4096u /* events */
 #define LAST_ROUNDS 16u
+#define HOLD_BYTES  (64u * 1024u) /* rows that a transaction waits with for others, at most */
 
 struct item {
 	uint64_t seq, id;
@@ -42,10 +48,12 @@ struct hc_store {
 	struct hc_store_state state;
 	uint64_t done, kept; /* last row that was dealt with; that was written */
 	bool sleeping, stop;
+	bool hold; /* more rows follow at once: a commit may wait for them */
 
 	/* of the store's thread */
 	struct hc_db *db;
-	struct buffer work;
+	struct buffer work; /* rows of one transaction */
+	size_t written;     /* of them: in the transaction that is open; 0 = none is */
 	struct hc_backlog *backlog;
 	uint32_t since_prune;
 	uint64_t lost_wall_ns; /* when rows were first not written */
@@ -72,6 +80,23 @@ static uint64_t clock_ns(clockid_t clock)
 }
 
 /* ---- writing: the store's thread ---- */
+
+static bool grow(struct buffer *b, size_t need)
+{
+	size_t cap = b->cap ? b->cap : 16384;
+	uint8_t *p;
+
+	while (cap < need)
+		cap *= 2;
+	if (cap == b->cap)
+		return true;
+	p = realloc(b->bytes, cap);
+	if (!p)
+		return false;
+	b->bytes = p;
+	b->cap = cap;
+	return true;
+}
 
 static int write_event(struct hc_store *s, const struct item *it, const uint8_t *bytes,
 		       uint64_t wall, uint64_t mono)
@@ -117,18 +142,19 @@ static bool next_item(const struct buffer *b, size_t *at, struct item *it, const
 	return true;
 }
 
-static int write_all(struct hc_store *s)
+/* What is not written yet of the rows at hand; and the commit, unless more are awaited. */
+static int write_all(struct hc_store *s, bool hold)
 {
 	uint64_t wall = clock_ns(CLOCK_REALTIME), mono = clock_ns(CLOCK_MONOTONIC);
 	const uint8_t *bytes;
 	struct item it;
-	size_t at = 0;
-	int r;
+	int r = 0;
 
-	r = hc_db_begin(s->db);
-	while (!r && next_item(&s->work, &at, &it, &bytes))
+	if (!s->written)
+		r = hc_db_begin(s->db);
+	while (!r && next_item(&s->work, &s->written, &it, &bytes))
 		r = write_item(s, &it, bytes, wall, mono);
-	if (!r)
+	if (!r && !hold)
 		r = hc_db_commit(s->db);
 	return r;
 }
@@ -244,7 +270,7 @@ static void try_backlog(struct hc_store *s)
 	tell_main(s);
 }
 
-static void store_group(struct hc_store *s)
+static void store_group(struct hc_store *s, bool hold)
 {
 	char why[160];
 	int r;
@@ -255,11 +281,11 @@ static void store_group(struct hc_store *s)
 		count(s, 0, keep_all(s));
 		return;
 	}
-	r = write_all(s);
-	if (!r) {
+	r = write_all(s, hold);
+	if (!r && !hold)
 		count(s, 1, 0);
+	if (!r)
 		return;
-	}
 	snprintf(why, sizeof(why), "%s", r == -ENOMEM ? "out of memory" : hc_db_error(s->db));
 	hc_db_rollback(s->db);
 	count(s, 0, keep_all(s));
@@ -288,7 +314,8 @@ static void wait_for_work(struct hc_store *s)
 	struct timespec until;
 
 	pthread_mutex_lock(&s->lock);
-	if (s->in.used || s->asked || s->stop || s->again)
+	if (s->in.used || s->asked || s->stop || (s->again && !s->written) ||
+	    (s->written && !s->hold))
 		return;
 	s->sleeping = true;
 	if (s->state.lost) {
@@ -301,15 +328,30 @@ static void wait_for_work(struct hc_store *s)
 	s->sleeping = false;
 }
 
+/* The rows that have come join those of the open transaction, or are the next one's. */
+static void take_rows(struct hc_store *s)
+{
+	struct buffer b = s->work;
+
+	if (!s->written) {
+		s->work = s->in;
+		s->in = b;
+	} else {
+		if (!grow(&s->work, s->work.used + s->in.used))
+			hc_panic(__FILE__, __LINE__, "out of memory for rows to store");
+		if (s->in.used)
+			memcpy(s->work.bytes + s->work.used, s->in.bytes, s->in.used);
+		s->work.used += s->in.used;
+	}
+	s->in.used = 0;
+}
+
 static struct hc_store_query *take_work(struct hc_store *s, struct hc_store_limits *limits,
 					bool *stop)
 {
 	struct hc_store_query *asked = s->asked;
-	struct buffer b = s->work;
 
-	s->work = s->in;
-	s->in = b;
-	s->in.used = 0;
+	take_rows(s);
 	s->asked = NULL;
 	s->asked_end = &s->asked;
 	*limits = s->limits;
@@ -345,12 +387,16 @@ static void *work(void *arg)
 	struct hc_store_query *asked;
 	struct hc_store_limits limits;
 	uint64_t last;
-	bool stop;
+	bool stop, hold;
 
 	do {
 		wait_for_work(s);
+		hold = s->hold && !s->asked && !s->stop && !s->state.lost;
 		asked = take_work(s, &limits, &stop);
-		store_group(s);
+		hold = hold && s->work.used < HOLD_BYTES;
+		store_group(s, hold);
+		if (hold && !s->state.lost)
+			continue;
 		last = last_seq(s);
 		if (last) {
 			pthread_mutex_lock(&s->lock);
@@ -368,7 +414,7 @@ static void *work(void *arg)
 			try_backlog(s);
 		s->again = prune(s, &limits);
 		stop = stop && !s->work.used;
-		s->work.used = 0;
+		s->work.used = s->written = 0;
 	} while (!stop);
 	return NULL;
 }
@@ -477,10 +523,10 @@ static void finish(struct hc_store *s)
 	for (rounds = 0; s->in.used && rounds < LAST_ROUNDS; rounds++) {
 		pthread_mutex_lock(&s->lock);
 		take_work(s, &limits, &stop);
-		store_group(s);
+		store_group(s, false);
 		if (last_seq(s))
 			s->done = last_seq(s);
-		s->work.used = 0;
+		s->work.used = s->written = 0;
 		on_ready(s->fd, 0, s);
 	}
 }
@@ -499,23 +545,6 @@ void hc_store_stop(struct hc_store *s)
 	free_all(s);
 }
 
-static bool grow(struct buffer *b, size_t need)
-{
-	size_t cap = b->cap ? b->cap : 16384;
-	uint8_t *p;
-
-	while (cap < need)
-		cap *= 2;
-	if (cap == b->cap)
-		return true;
-	p = realloc(b->bytes, cap);
-	if (!p)
-		return false;
-	b->bytes = p;
-	b->cap = cap;
-	return true;
-}
-
 void hc_store_put(struct hc_store *s, enum hc_persist what, uint64_t seq, uint64_t id,
 		  const void *bytes, uint32_t len)
 {
@@ -532,11 +561,12 @@ void hc_store_put(struct hc_store *s, enum hc_persist what, uint64_t seq, uint64
 	pthread_mutex_unlock(&s->lock);
 }
 
-void hc_store_kick(struct hc_store *s)
+static void kick(struct hc_store *s, bool more)
 {
 	bool sleeping;
 
 	pthread_mutex_lock(&s->lock);
+	s->hold = more;
 	sleeping = s->sleeping;
 	pthread_mutex_unlock(&s->lock);
 	if (sleeping)
@@ -547,6 +577,16 @@ void hc_store_on_storage(struct hc_store *s, void (*fn)(void *arg, uint64_t kept
 {
 	s->on_storage = fn;
 	tell_main(s);
+}
+
+void hc_store_kick(struct hc_store *s)
+{
+	kick(s, false);
+}
+
+void hc_store_kick_more(struct hc_store *s)
+{
+	kick(s, true);
 }
 
 void hc_store_note(struct hc_store *s, uint16_t kind, const char *text)

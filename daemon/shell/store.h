@@ -39,6 +39,8 @@ void hc_store_kick(struct hc_store *store);
 /* Called from `base`, with the argument of `done` and before it, when rows are no longer written:
  * those above `kept` are only remembered here. HC_NEVER: all are written. Also now, if so. */
 void hc_store_on_storage(struct hc_store *store, void (*fn)(void *arg, uint64_t kept));
+/* The same, and other rows follow at once: the commit may wait for them, until the next kick. */
+void hc_store_kick_more(struct hc_store *store);
 /* An event of the daemon itself, queued and kicked. */
 void hc_store_note(struct hc_store *store, uint16_t kind, const char *text);
 void hc_store_set_limits(struct hc_store *store, const struct hc_store_limits *limits);

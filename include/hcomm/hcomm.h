@@ -233,12 +233,21 @@ int hcomm_sub(hcomm_domain parent, const uint32_t *ranks, uint32_t count, uint64
  * color < 0: in none; then *domain is 0 and the call succeeds. */
 int hcomm_split(hcomm_domain parent, int32_t color, int32_t key, const struct hcomm_config *config,
 		int timeout_ms, hcomm_domain *domain);
-/* Many sub-domains in one call. later */
+/*
+ * Many sub-domains in one call: each item is what hcomm_sub takes, and all ranks of this process
+ * that its list names join it, under one handle; so it serves a process that is one rank of
+ * `parent` and one that is several. Every item gets its handle and result (0 or HCOMM_E_*); the
+ * call returns 0 when all are ACTIVE, else the error of the first that is not, whose text names
+ * the item. The others stay. No event DOMAIN_ACTIVE comes for them. Blocking (HCOMM_START:
+ * NOT_SUPPORTED). An item may list 4,096 ranks at most.
+ */
 struct hcomm_batch_item {
-	const uint32_t *ranks;
-	uint32_t count;
+	uint32_t size;         /* the same in all items of a call */
+	uint32_t count;        /* of ranks */
+	const uint32_t *ranks; /* of the parent; the index is the new rank */
 	uint64_t sub_id;
-	hcomm_domain domain; /* out */
+	const char *name;    /* at most 127 bytes; NULL = derived */
+	hcomm_domain domain; /* out; 0 where the item failed */
 	int result;          /* out */
 };
 int hcomm_batch(hcomm_domain parent, struct hcomm_batch_item *items, uint32_t count,

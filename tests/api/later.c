@@ -16,7 +16,6 @@ START_TEST(each_says_so_and_touches_nothing)
 	uint32_t u32 = 80;
 	char text[8] = "text";
 
-	LATER(hcomm_batch(1, NULL, 5, 100));
 	LATER(hcomm_grow(1, 2, 100, NULL));
 	LATER(hcomm_shrink(1, NULL, 3, 100));
 	LATER(hcomm_replace(1, 0, 0, 100));

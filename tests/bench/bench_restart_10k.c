@@ -131,7 +131,7 @@ static int read_all(const char *path)
 
 	if (sqlite3_open_v2(path, &h, SQLITE_OPEN_READWRITE, NULL) != SQLITE_OK ||
 	    sqlite3_exec(h, "PRAGMA locking_mode=EXCLUSIVE", NULL, NULL, NULL) != SQLITE_OK ||
-	    sqlite3_prepare_v2(h, "SELECT id,row FROM domain ORDER BY id", -1, &s, NULL) !=
+	    sqlite3_prepare_v2(h, "SELECT id,row FROM domain ORDER BY seq", -1, &s, NULL) !=
 		    SQLITE_OK)
 		return 1;
 	while (sqlite3_step(s) == SQLITE_ROW) {

@@ -54,16 +54,22 @@ static void log_less(const struct ours *o)
 
 struct ours *ours_start(unsigned devices, int cpu)
 {
+	return ours_start_with(devices, cpu, NULL);
+}
+
+struct ours *ours_start_with(unsigned devices, int cpu, const char *options)
+{
 	struct ours *o = calloc(1, sizeof(*o));
 	cpu_set_t before;
 
 	if (!o || !devices || devices > DEVICES_MAX)
 		bench_die("a daemon with %u devices; wanted: 1 to %d", devices, DEVICES_MAX);
-	hc_node_prepare(&o->node, devices, NULL, NULL);
+	hc_node_prepare(&o->node, devices, options, NULL);
 	log_less(o);
 	if (sched_getaffinity(0, sizeof(before), &before))
 		bench_die("sched_getaffinity: %s", strerror(errno));
-	bench_pin(cpu);
+	if (cpu >= 0)
+		bench_pin(cpu);
 	hc_node_run(&o->node);
 	sched_setaffinity(0, sizeof(before), &before);
 	return o;

@@ -15,8 +15,10 @@
 
 struct ours;
 
-/* The daemon answers when this returns. All its threads stay on `cpu`. */
+/* The daemon answers when this returns. All its threads stay on `cpu`; below 0: anywhere. */
 struct ours *ours_start(unsigned devices, int cpu);
+/* With further lines of its configuration. */
+struct ours *ours_start_with(unsigned devices, int cpu, const char *options);
 struct ours *ours_stop(struct ours *o);
 const char *ours_socket(const struct ours *o);
 pid_t ours_pid(const struct ours *o);

@@ -182,7 +182,7 @@ static void got_done(struct world *w, struct world_client *cl, const struct hc_f
 		   m.text.len ? ": " : "", cl->text);
 }
 
-static void add_seat(struct world *w, struct world_client *cl, const struct hc_m_seat *r)
+void world_add_seat(struct world *w, struct world_client *cl, const struct hc_m_seat *r)
 {
 	struct world_seat *s;
 	uint32_t i;
@@ -223,7 +223,7 @@ static void got_joined(struct world *w, struct world_client *cl, const struct hc
 	world_want(w, world_is_stored(w, cl->node, m.id));
 	while (hc_arr_next(&m.seats, &hc_desc_seat, HC_PROTO_MAX, &r)) {
 		world_want(w, r.block < 131072 && r.rank < m.nranks);
-		add_seat(w, cl, &r);
+		world_add_seat(w, cl, &r);
 		if (at + 40 < sizeof(ranks))
 			at += (size_t)snprintf(ranks + at, sizeof(ranks) - at, "%s%u on device %u",
 					       at ? ", " : "", r.rank, r.device);
@@ -320,6 +320,10 @@ static void reply(struct world *w, uint32_t node, const struct hc_action *a)
 	world_want(w, cl && cl->open && "answers go to open sessions");
 	world_want(w, a->len <= HC_PACKET_MAX);
 	world_want(w, !hc_frame_next(&at, &left, &f) && !left);
+	if (f.head.type == HC_MSG_slab) { /* comes before the answer that speaks of it */
+		world_want(w, !f.head.id && a->u.reply.grant == HC_GRANT_SLAB);
+		return;
+	}
 	label = take_label(w, cl, f.head.id);
 	cl->answers++;
 	cl->answered = f.head.id;
@@ -331,6 +335,7 @@ static void reply(struct world *w, uint32_t node, const struct hc_action *a)
 	case HC_MSG_joined: got_joined(w, cl, &f, label); return;
 	case HC_MSG_status_r: got_status(w, cl, &f, label); return;
 	case HC_MSG_split_r: got_split(w, cl, &f, label); return;
+	case HC_MSG_batch_r: world_got_batch(w, cl, &f, names[node], label); return;
 	case HC_MSG_query_r: got_page(w, cl, &f, label); return;
 	case HC_MSG_root_info_r: got_info(w, cl, &f, label); return;
 	case HC_MSG_hello_r: return;

@@ -27,6 +27,7 @@ enum {
 	WORLD_NODES = 3,
 	WORLD_RECORDS = 2048,
 	WORLD_RANKS = 64,
+	WORLD_ITEMS = 512,
 	WORLD_MS = 1000000, /* nanoseconds */
 };
 
@@ -62,6 +63,9 @@ struct world_client {
 	char text[1024], info[HC_BLOB_MAX], event_text[1024], event_node[128];
 	uint32_t info_len;
 	uint32_t group[WORLD_RANKS], ngroup;
+	uint64_t made[WORLD_ITEMS]; /* of a batch: id of each item's domain, 0 = it failed */
+	uint16_t codes[WORLD_ITEMS];
+	uint32_t nitems;
 };
 
 /* A seat that was handed out, with the counters of its process. */
@@ -188,6 +192,15 @@ uint32_t world_come_back(struct world *w, struct world_client *cl, uint64_t id, 
 			 uint32_t block);
 uint32_t world_sub(struct world *w, struct world_client *cl, uint64_t parent, uint32_t rank,
 		   uint64_t sub_id, const uint32_t *ranks, uint32_t n);
+/* An item of a batch: its ranks end with WORLD_END. */
+#define WORLD_END 0xffffffffu
+struct world_item {
+	uint64_t sub_id;
+	const char *name;
+	const uint32_t *ranks;
+};
+uint32_t world_batch(struct world *w, struct world_client *cl, uint64_t parent,
+		     const struct world_item *items, uint32_t n);
 uint32_t world_split(struct world *w, struct world_client *cl, uint64_t parent, uint32_t rank,
 		     int32_t color, int32_t key);
 uint32_t world_leave(struct world *w, struct world_client *cl, uint64_t id, uint32_t rank);

@@ -324,6 +324,62 @@ uint32_t world_sub(struct world *w, struct world_client *cl, uint64_t parent, ui
 	return ask(w, cl, "sub", &hc_desc_sub, &m);
 }
 
+uint32_t world_batch(struct world *w, struct world_client *cl, uint64_t parent,
+		     const struct world_item *items, uint32_t n)
+{
+	static uint8_t list[32768], bytes[32768];
+	struct hc_m_batch m = {.parent = parent, .epoch = 1, .timeout_ms = w->opt.timeout_ms};
+	struct hc_m_batch_item it;
+	struct hc_m_rank r;
+	uint32_t i, k;
+
+	for (i = 0; i < n; i++) {
+		for (k = 0; items[i].ranks[k] != WORLD_END; k++) {
+			r.rank = items[i].ranks[k];
+			world_want(w, !hc_arr_put(&m.ranks, bytes, sizeof(bytes), &hc_desc_rank, 1,
+						  &r));
+		}
+		it = (struct hc_m_batch_item){.sub_id = items[i].sub_id, .count = k};
+		it.name = hc_str(items[i].name);
+		world_want(w,
+			   !hc_arr_put(&m.items, list, sizeof(list), &hc_desc_batch_item, 1, &it));
+	}
+	return ask(w, cl, "batch", &hc_desc_batch, &m);
+}
+
+/* Each item that did not fail is stored, and its seats are this client's. */
+void world_got_batch(struct world *w, struct world_client *cl, const struct hc_frame *f,
+		     const char *name, const char *label)
+{
+	struct hc_m_batch_r m;
+	struct hc_m_batch_done d;
+	struct hc_m_seat r;
+	uint32_t i, k, made = 0;
+	char why[512] = "";
+
+	world_want(w, !hc_decode(&hc_desc_batch_r, HC_PROTO_MAX, f->body, f->body_len, &m));
+	world_want(w, m.items.count <= WORLD_ITEMS);
+	cl->nitems = m.items.count;
+	for (i = 0; hc_arr_next(&m.items, &hc_desc_batch_done, HC_PROTO_MAX, &d); i++) {
+		cl->made[i] = cl->id = d.id;
+		cl->codes[i] = d.code;
+		world_want(w, d.code ? !d.id && !d.seats : d.id && d.seats);
+		world_want(w, d.code || world_is_stored(w, cl->node, d.id));
+		made += !d.code;
+		for (k = 0; k < d.seats; k++) {
+			world_want(w, hc_arr_next(&m.seats, &hc_desc_seat, HC_PROTO_MAX, &r));
+			world_add_seat(w, cl, &r);
+		}
+	}
+	world_want(w, !m.seats.count && (m.failed == HC_NONE) == (made == i) &&
+			      (m.failed == HC_NONE) == !m.text.len);
+	hc_str_copy(m.text, cl->text, sizeof(cl->text));
+	if (m.failed != HC_NONE)
+		snprintf(why, sizeof(why), "; %u: %.400s", m.failed, cl->text);
+	world_line(w, SHOW_REPLIES, "%s %u %s: %u of %u made%s", name, cl->pid, label, made, i,
+		   why);
+}
+
 uint32_t world_split(struct world *w, struct world_client *cl, uint64_t parent, uint32_t rank,
 		     int32_t color, int32_t key)
 {

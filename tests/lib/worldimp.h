@@ -27,6 +27,11 @@ void world_line(struct world *w, unsigned kind, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 struct world_client *world_client_of(struct world *w, uint32_t node, uint64_t session);
 void world_event(struct world *w, uint32_t node, const struct hc_event *ev);
+void world_add_seat(struct world *w, struct world_client *cl, const struct hc_m_seat *r);
+
+/* worldask.c */
+void world_got_batch(struct world *w, struct world_client *cl, const struct hc_frame *f,
+		     const char *name, const char *label);
 
 /* worldcheck.c */
 void world_persist(struct world *w, uint32_t node, const struct hc_action *a);

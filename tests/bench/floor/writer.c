@@ -68,6 +68,17 @@ void writer_commit(struct writer *w)
 	step(w, w->commit);
 }
 
+void writer_commit_many(struct writer *w, unsigned rows)
+{
+	step(w, w->begin);
+	while (rows--) {
+		must(w, sqlite3_bind_blob(w->insert, 1, w->row, (int)w->row_bytes, SQLITE_STATIC),
+		     "bind");
+		step(w, w->insert);
+	}
+	step(w, w->commit);
+}
+
 static void event_put(int fd, uint64_t n)
 {
 	if (write(fd, &n, sizeof(n)) != sizeof(n))

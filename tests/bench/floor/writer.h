@@ -34,6 +34,8 @@ void writer_open(struct writer *w, const char *path, size_t row_bytes);
 void writer_close(struct writer *w);
 /* One transaction with one row, in the calling thread. */
 void writer_commit(struct writer *w);
+/* The same with several rows. */
+void writer_commit_many(struct writer *w, unsigned rows);
 
 /* The thread runs where the caller is bound. */
 void writer_start(struct writer *w);

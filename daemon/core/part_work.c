@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Telling the ranks of a part; see part.h.
+ *
+ * Telling many ranks is cut into slices: a part has `work` bits, a cursor, and a place in the
+ * core's list. One call of hc_part_work does a few seats of the oldest part. No message of the
+ * home is taken before all such work is done, so the notification under way always speaks of the
+ * state that the part holds.
+ *
+ * A join is answered once for all seats that wait for the same request: by itself, or as an item
+ * of a batch, which then knows its outcome.
+ */
+#include "part.h"
+
+#include "emit.h"
+#include "pages.h"
+#include "session.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define SLICE 32u /* seats that one call of hc_part_work does */
+
+/* ---- answers to joins ---- */
+
+void hc_part_refuse(struct hc_core *c, const struct hc_seat *s, int code, const char *text)
+{
+	if (!(s->flags & SEAT_WAITS))
+		return;
+	if (s->flags & SEAT_BATCH)
+		hc_batch_refused(c, s->session, s->request, code, text);
+	else if (hc_session_get(c, s->session))
+		hc_emit_error(c, s->session, s->request, code, text);
+}
+
+/* Does the seat wait for this very request? */
+static bool waits_for(const struct hc_seat *t, const struct hc_seat *s)
+{
+	return t->session == s->session && t->request == s->request && t->flags & SEAT_WAITS &&
+	       !((t->flags ^ s->flags) & SEAT_BATCH);
+}
+
+/* Refuse the join that this seat waits for, once for all seats of the request. */
+void hc_part_fail_join(struct hc_core *c, struct hc_part *p, uint32_t seat, int code,
+		       const char *text)
+{
+	const struct hc_seat s = c->seats[seat];
+	struct hc_seat *t;
+	uint32_t i;
+
+	if (!(s.flags & SEAT_WAITS))
+		return;
+	for (i = 0; i < p->nseats; i++) {
+		t = &c->seats[p->seats + i];
+		if (waits_for(t, &s))
+			t->flags &= (uint8_t) ~(SEAT_WAITS | SEAT_BATCH);
+	}
+	hc_part_refuse(c, &s, code, text);
+}
+
+void hc_part_answer_joined(struct hc_core *c, struct hc_part *p, uint32_t seat)
+{
+	const struct hc_seat first = c->seats[seat];
+	struct hc_session *s = hc_session_get(c, first.session);
+	uint32_t slab = hc_part_number(c, p) / HC_SLAB_RECORDS, i;
+	struct hc_m_joined m = {.id = p->id,
+				.epoch = p->epoch,
+				.nranks = p->nranks,
+				.slot = hc_part_number(c, p),
+				.tag = HC_TAG(p->reuse, p->epoch)};
+	char name[32];
+
+	if (p->name != HC_NONE)
+		m.name = hc_str(c->names[p->name]);
+	else if (!(first.flags & SEAT_BATCH)) {
+		HC_TEXT(name, "domain-%016llx", (unsigned long long)p->id);
+		m.name = hc_str(name);
+	}
+	for (i = 0; i < p->nseats; i++) {
+		struct hc_seat *t = &c->seats[p->seats + i];
+		struct hc_m_seat r = {.rank = t->rank, .device = t->device, .block = t->block};
+
+		if (!waits_for(t, &first))
+			continue;
+		t->flags &= (uint8_t) ~(SEAT_WAITS | SEAT_BATCH);
+		if (first.flags & SEAT_BATCH)
+			continue;
+		hc_assert(!hc_arr_put(&m.seats, c->scratch, HC_OUT_BYTES, &hc_desc_seat,
+				      HC_PROTO_MAX, &r));
+	}
+	if (first.flags & SEAT_BATCH)
+		hc_batch_joined(c, first.session, first.request, p);
+	if (!s || first.flags & SEAT_BATCH)
+		return;
+	m.slab_sent = !(s->slabs >> (slab & 63) & 1);
+	s->slabs |= 1ull << (slab & 63);
+	hc_emit_grant(c, first.session, first.request, &hc_desc_joined, &m,
+		      m.slab_sent ? HC_GRANT_SLAB : HC_GRANT_NONE, p->uid, slab);
+}
+
+/* ---- slices ---- */
+
+void hc_part_add_work(struct hc_core *c, struct hc_part *p, unsigned bits)
+{
+	if (!p->work)
+		p->cursor = 0;
+	/* what is being told changes, or something comes before it: begin that again */
+	if (p->work && (bits & -bits) <= (unsigned)(p->work & -p->work))
+		p->cursor = 0;
+	p->work |= (uint8_t)bits;
+	if (!p->queued) {
+		p->queued = true;
+		hc_list_push(&c->work, &c->work_links, hc_part_number(c, p));
+	}
+}
+
+static void tell(struct hc_core *c, struct hc_part *p, struct hc_session *s)
+{
+	struct hc_m_event e = {.kind = p->event,
+			       .id = p->id,
+			       .epoch = p->epoch,
+			       .state = p->state,
+			       .number = p->number,
+			       .rank = HC_NONE,
+			       .node = hc_str(c->nodes[p->home_node])};
+
+	char text[HC_NAME_MAX + 64];
+
+	if (!s || s->mark == c->mark)
+		return;
+	s->mark = c->mark;
+	if (p->state != HC_W_domain_state_ACTIVE) {
+		e.rank = p->event_rank;
+		e.pid = p->event_pid;
+		if (p->event_rank != HC_NONE && p->event_node != HC_NONE)
+			e.node = hc_str(c->nodes[p->event_node]);
+		HC_TEXT(text, "rank %u, pid %u on node %.*s, %s", e.rank, e.pid, (int)e.node.len,
+			e.node.p, p->event == HC_W_event_code_RANK_ABORTED ? "aborted" : "exited");
+		e.text = hc_str(p->event_rank == p->cause_rank ? hc_part_cause(c, p) : text);
+	}
+	hc_emit_event(c, s->id, &e);
+}
+
+/* Who was told already in this round is passed over; false when there is no room for the rest. */
+static bool tell_watchers(struct hc_core *c, struct hc_part *p)
+{
+	uint32_t slot = hc_list_first(&c->watchers);
+	struct hc_session *s;
+
+	for (; slot != HC_NONE; slot = hc_list_next(&c->session_links, slot)) {
+		s = &c->sessions[slot];
+		if (!hc_emit_room(c))
+			return false;
+		if (s->watching == p->id ||
+		    (s->subscribed &&
+		     (s->role == HC_W_role_ADMIN || c->processes[s->process].uid == p->uid)))
+			tell(c, p, s);
+	}
+	return true;
+}
+
+/* One seat's share of the work of kind `bit`. */
+static void work_seat(struct hc_core *c, struct hc_part *p, enum hc_work bit, uint32_t seat)
+{
+	struct hc_seat *s = &c->seats[seat];
+
+	switch (bit) {
+	case WORK_SCAN: hc_part_ask_sample(c, p, seat); return;
+	case WORK_JOINED:
+		if (s->flags & SEAT_WAITS)
+			hc_part_answer_joined(c, p, seat);
+		return;
+	case WORK_NOTIFY:
+		if (!p->quiet || p->event != HC_W_event_code_DOMAIN_ACTIVE)
+			tell(c, p, hc_session_get(c, s->session));
+		return;
+	case WORK_FAIL: hc_part_fail_join(c, p, seat, p->code, hc_part_cause(c, p)); return;
+	case WORK_CLOSE: hc_part_drop_seat(c, p, seat); return;
+	}
+}
+
+/* All seats have had their share of `bit`. */
+static void work_over(struct hc_core *c, struct hc_part *p, enum hc_work bit)
+{
+	if (bit == WORK_NOTIFY && !tell_watchers(c, p)) {
+		p->cursor = HC_NONE; /* the seats have been told */
+		return;
+	}
+	if (bit == WORK_CLOSE && !hc_part_answer_leave(c, p, HC_NONE, 0, hc_part_cause(c, p)))
+		return;
+	p->work &= (uint8_t)~bit;
+	p->cursor = 0;
+	if (bit == WORK_SCAN)
+		hc_part_judge_drain(c, p);
+	if (p->work)
+		return;
+	hc_list_del(&c->work, &c->work_links, hc_part_number(c, p));
+	p->queued = false;
+	if (bit == WORK_CLOSE)
+		hc_part_free(c, p);
+}
+
+bool hc_part_work(struct hc_core *c)
+{
+	uint32_t n = hc_list_first(&c->work), i;
+	struct hc_part *p;
+	enum hc_work bit;
+
+	if (n == HC_NONE)
+		return false;
+	p = hc_part(c, n);
+	bit = (enum hc_work)(p->work & -p->work);
+	if (bit == WORK_NOTIFY && !p->cursor)
+		c->mark++;
+	for (i = 0; i < SLICE && hc_emit_room(c); i++) {
+		/* seats go from the end while closing, so that the rest stays where it is */
+		if (bit == WORK_CLOSE ? !p->nseats : p->cursor >= p->nseats) {
+			work_over(c, p, bit);
+			return true;
+		}
+		if (bit == WORK_CLOSE)
+			work_seat(c, p, bit, p->seats + p->nseats - 1);
+		else
+			work_seat(c, p, bit, p->seats + p->cursor++);
+	}
+	return true;
+}

@@ -68,14 +68,13 @@ void hc_emit_grant(struct hc_core *c, uint64_t session, uint32_t request, const 
 	frame(c, a, request, 0, d, msg);
 }
 
-/* Who tries what is not allowed is told to the operator, with the user's number. */
-static void log_refusal(struct hc_core *c, uint64_t session, const char *text)
+void hc_emit_refusal(struct hc_core *c, uint64_t session, int code, const char *text)
 {
 	const uint32_t slot = (uint32_t)session;
 	const struct hc_process *p;
 	char line[512];
 
-	if (slot >= c->lim.sessions || c->sessions[slot].id != session)
+	if (code != HC_E_PERMISSION || slot >= c->lim.sessions || c->sessions[slot].id != session)
 		return; /* hello: the shell, which knows who it is, has kept such callers out */
 	p = &c->processes[c->sessions[slot].process];
 	HC_TEXT(line, "client pid %u uid %u is refused: %s", p->pid, p->uid, text);
@@ -93,8 +92,7 @@ void hc_emit_error(struct hc_core *c, uint64_t session, uint32_t request, int co
 	a->session = session;
 	c->refused++;
 	frame(c, a, request, -code, &hc_desc_error, &m);
-	if (code == HC_E_PERMISSION)
-		log_refusal(c, session, text);
+	hc_emit_refusal(c, session, code, text);
 }
 
 void hc_emit_done(struct hc_core *c, uint64_t session, uint32_t request, uint64_t value,

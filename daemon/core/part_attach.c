@@ -170,8 +170,7 @@ void hc_join_attach(struct hc_core *c, struct hc_session *s, uint32_t request,
 	bool back;
 	int r;
 
-	if (!p ||
-	    !hc_right_owner(HC_MSG_attach, s->role, c->processes[s->process].uid, p->uid)) {
+	if (!p || !hc_right_owner(HC_MSG_attach, s->role, c->processes[s->process].uid, p->uid)) {
 		refuse(c, s, request, p ? HC_E_PERMISSION : HC_E_NOT_FOUND,
 		       p ? "the domain belongs to another user" : "no such domain of yours here");
 		return;

@@ -79,6 +79,7 @@ void hc_batch_refused(struct hc_core *c, uint64_t session, uint32_t item, int co
 	if (b->failed == HC_NONE) {
 		b->failed = item % HC_BATCH_ITEMS;
 		HC_TEXT(b->text, "%s", text);
+		hc_emit_refusal(c, session, code, text);
 	}
 	it->code = (uint16_t)code;
 	item_over(c, b, it);
@@ -181,6 +182,16 @@ static struct hc_part *parent_of(struct hc_core *c, const struct hc_batch *b, in
 	return NULL;
 }
 
+static bool is_member(const struct hc_core *c, const struct hc_part *parent, uint32_t process)
+{
+	uint32_t i;
+
+	for (i = 0; i < parent->nseats; i++)
+		if (c->seats[parent->seats + i].process == process)
+			return true;
+	return false;
+}
+
 static void join_item(struct hc_core *c, const struct hc_batch *b, struct join *j, uint64_t sub_id,
 		      struct hc_arr ranks)
 {
@@ -199,10 +210,12 @@ static void join_item(struct hc_core *c, const struct hc_batch *b, struct join *
 	if (mark(c, parent, ranks, text, sizeof(text)))
 		n = find_own(c, parent, ranks, j, list);
 	unmark(c, ranks);
+	r = !n && !is_member(c, parent, j->s->process) ? HC_E_PERMISSION : HC_E_INVALID;
 	if (!n)
-		HC_TEXT(text, "no rank of this process is in the list");
+		HC_TEXT(text, "no rank of %s is a rank of this process",
+			r == HC_E_PERMISSION ? "the parent" : "the list");
 	if (!n || n == HC_NONE) {
-		hc_join_refuse(c, j, HC_E_INVALID, text);
+		hc_join_refuse(c, j, r, text);
 		return;
 	}
 	j->home = parent->home_node;

@@ -106,6 +106,34 @@ static int say_ways(int fd, uint16_t type, uint64_t active)
 					  .ranks = ranks});
 }
 
+/* A batch is answered item by item; here is one item. */
+static int say_batch(int fd, uint64_t active)
+{
+	struct hc_arr items = {0}, ranks = {0};
+	uint8_t room[2][64];
+	struct hc_m_batch_done done;
+	struct hc_m_batch_r r;
+	struct hc_frame f;
+
+	ck_assert(!hc_arr_put(&ranks, room[0], sizeof(room[0]), &hc_desc_rank, HC_PROTO_MAX,
+			      &(struct hc_m_rank){.rank = 0}));
+	ck_assert(!hc_arr_put(&items, room[1], sizeof(room[1]), &hc_desc_batch_item, HC_PROTO_MAX,
+			      &(struct hc_m_batch_item){.sub_id = 8, .count = 1}));
+	if (!hc_raw_ask(fd, &hc_desc_batch, 77,
+			&(struct hc_m_batch){.parent = active,
+					     .epoch = 1,
+					     .timeout_ms = 1000,
+					     .items = items,
+					     .ranks = ranks},
+			buf, &f))
+		hc_fail("batch: the session was ended");
+	if (f.head.type == HC_MSG_error)
+		return -f.head.status;
+	ck_assert(!hc_decode(&hc_desc_batch_r, HC_PROTO_MAX, f.body, f.body_len, &r));
+	ck_assert(hc_arr_next(&r.items, &hc_desc_batch_done, HC_PROTO_MAX, &done));
+	return done.code;
+}
+
 static int say(int fd, uint16_t type, unsigned pair)
 {
 	const uint64_t id = made.active[pair];
@@ -126,6 +154,7 @@ static int say(int fd, uint16_t type, unsigned pair)
 			       &(struct hc_m_create){.nranks = 1, .weight = 1});
 	case HC_MSG_sub:
 	case HC_MSG_split: return say_ways(fd, type, id);
+	case HC_MSG_batch: return say_batch(fd, id);
 	case HC_MSG_status: return outcome(fd, &hc_desc_status, &(struct hc_m_status){.id = id});
 	case HC_MSG_ops_ended: {
 		size_t n = hc_raw_frame(buf, sizeof(buf), &hc_desc_ops_ended, 9,

@@ -67,7 +67,7 @@ static void say(struct world_client *cl, const struct hc_desc *d, const void *ms
 
 static void request(struct world_client *cl, uint16_t type)
 {
-	const uint32_t device = 5, both[] = {0, 1};
+	const uint32_t device = 5, both[] = {0, 1}, only_rank0[] = {0, WORLD_END};
 
 	switch (type) {
 	case HC_MSG_hello: return; /* said by caller() */
@@ -104,6 +104,12 @@ static void request(struct world_client *cl, uint16_t type)
 		world_split(&w, cl, active, 0, 1, 1);
 		if (cl == rank0)
 			world_split(&w, rank1, active, 1, 1, 1);
+		return;
+	case HC_MSG_batch:
+		world_batch(&w, cl, active, &(struct world_item){.sub_id = 8, .ranks = only_rank0},
+			    1);
+		if (cl->nitems)
+			cl->code = cl->codes[0];
 		return;
 	case HC_MSG_leave: world_leave(&w, cl, active, 0); return;
 	case HC_MSG_destroy: world_destroy(&w, cl, active); return;

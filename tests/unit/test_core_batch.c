@@ -95,7 +95,7 @@ START_TEST(a_request_that_does_not_fit_is_refused_whole)
 	ck_assert_int_eq(c->code, HC_E_INVALID);
 	/* who has no rank of the parent, or names another one */
 	world_batch(&w, other, parent, items, 1);
-	ck_assert_int_eq(other->codes[0], HC_E_INVALID);
+	ck_assert_int_eq(other->codes[0], HC_E_PERMISSION);
 	world_batch(&w, c, parent + 1, items, 1);
 	ck_assert_int_eq(c->codes[0], HC_E_GONE);
 	world_die(&w, c);

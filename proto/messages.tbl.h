@@ -344,7 +344,7 @@ MSG(101, verdict, "home to participant: one rank is told the domain's id, or ref
 	F(verdict, u32, rank, 1, "rank")
 	F(verdict, u32, pid, 1, "of the process that is answered")
 	F(verdict, u16, code, 1, "0, or an outcome")
-	F(verdict, text, text, 1, "why")
+	F(verdict, text, text, 1, "why not; with code 0 the name of the domain")
 END(verdict)
 MSG(102, depart, "participant to home: a rank has gone")
 	F(depart, u64, id, 1, "domain id")

@@ -142,7 +142,7 @@ void hcomm_close(struct hcomm_session *session);
  * connects again as soon as it can, not before) and ask for the descriptor anew. */
 int hcomm_fd(struct hcomm_session *session);
 /* Wait at most timeout_ms (0: do not wait) for messages and deliver the events that have come.
- * Returns the number of events delivered, or an error (PEER_CLOSED, FORKED). */
+ * Returns the number of events delivered, or an error (PEER_CLOSED, NO_DAEMON, FORKED). */
 int hcomm_dispatch(struct hcomm_session *session, int timeout_ms);
 /* One round trip through the daemon's core. Blocking. */
 int hcomm_ping(struct hcomm_session *session, int timeout_ms);

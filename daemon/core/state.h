@@ -58,7 +58,7 @@ struct hc_session {
 	uint64_t slabs;    /* slabs whose descriptor it has, a bit each */
 	uint32_t block_hint;
 	uint32_t seats;
-	uint64_t requests, events_lost;
+	uint64_t requests;
 	uint64_t *blocks; /* bitmap of the arena */
 	char build[48], job[48];
 };
@@ -117,7 +117,7 @@ struct hc_part {
 	uint32_t cause;         /* cell of core->causes, HC_NONE */
 	uint32_t cursor;
 	uint32_t samples; /* seats that are being read */
-	uint64_t begun_max, cut;
+	uint64_t cut;
 	uint32_t cause_rank, cause_pid;
 	uint32_t event_rank, event_pid, event_node; /* whom the notification under way names */
 	uint16_t cause_kind, code;                  /* code: outcome for the joins that fail */

@@ -20,7 +20,7 @@
 #ifndef HC_STATE_H
 #define HC_STATE_H
 
-#include "admit.h"
+#include "admitimp.h"
 #include "core.h"
 #include "hash.h"
 #include "table.h"

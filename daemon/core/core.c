@@ -12,6 +12,7 @@
 #include "device.h"
 #include "emit.h"
 #include "home.h"
+#include "link.h"
 #include "pages.h"
 #include "part.h"
 #include "restore.h"
@@ -31,6 +32,10 @@ static void lay_out(struct hc_core *c, struct hc_mem *m, const struct hc_limits 
 {
 	uint32_t asks = lim->sessions * 2 + 1024, processes = lim->sessions + 1024, i;
 	uint32_t batches = lim->sessions < HC_BATCHES ? lim->sessions : HC_BATCHES;
+	const struct hc_admit_limits admit = {.links = lim->links,
+					      .requests = lim->requests,
+					      .pieces = lim->pieces,
+					      .owners = lim->owners};
 	uint64_t *blocks;
 
 	c->lim = *lim;
@@ -47,6 +52,8 @@ static void lay_out(struct hc_core *c, struct hc_mem *m, const struct hc_limits 
 	hc_index_init(&c->process_index, m, processes);
 	hc_links_init(&c->process_links, m, processes);
 	c->devices = hc_mem_take(m, lim->devices, sizeof(*c->devices));
+	c->link_facts = hc_mem_take(m, lim->links, sizeof(*c->link_facts));
+	hc_admit_init(&c->admit, m, &admit);
 	c->parts = hc_mem_take(m, lim->domains, sizeof(*c->parts));
 	hc_pool_init(&c->part_pool, m, lim->domains);
 	hc_index_init(&c->part_by_id, m, lim->domains);
@@ -102,6 +109,17 @@ size_t hc_core_bytes(const struct hc_limits *limits)
 	return m.used;
 }
 
+static void set(struct hc_core *c, const struct hc_settings *s)
+{
+	const struct hc_admit_settings admit = {.limit_percent = s->bandwidth_limit_percent,
+						.aging_ns = s->aging_ns,
+						.grant_ttl_ns = s->grant_ttl_ns,
+						.hint_hold_ns = s->hint_hold_ns};
+
+	c->set = *s;
+	hc_admit_set(&c->admit, &admit);
+}
+
 struct hc_core *hc_core_init(void *memory, size_t bytes, const struct hc_limits *limits,
 			     const struct hc_self *self, const struct hc_settings *settings)
 {
@@ -112,7 +130,7 @@ struct hc_core *hc_core_init(void *memory, size_t bytes, const struct hc_limits 
 	c = hc_mem_take(&m, 1, sizeof(*c));
 	lay_out(c, &m, limits);
 	c->self = *self;
-	c->set = *settings;
+	set(c, settings);
 	c->kept = HC_NEVER;
 	c->rng = (struct hc_hash_key){self->seed[0], self->seed[1]};
 	hc_core_node(c, self->name);
@@ -381,9 +399,13 @@ static void on_event(struct hc_core *c, const struct hc_event *ev)
 		hc_session_dead(c, ev->u.process.pid, ev->u.process.started);
 		return;
 	case HC_EV_PEER_MSG: on_peer(c, ev); return;
-	case HC_EV_DEVICE_FACT: hc_device_fact(c, ev->u.device); return;
+	case HC_EV_DEVICE_FACT:
+		hc_device_fact(c, ev->u.device);
+		hc_link_device(c, ev->u.device->index);
+		return;
+	case HC_EV_LINK_FACT: hc_link_fact(c, ev->u.link); return;
 	case HC_EV_PERSISTED: on_persisted(c, ev->u.persisted); return;
-	case HC_EV_CONFIG: c->set = *ev->u.settings; return;
+	case HC_EV_CONFIG: set(c, ev->u.settings); return;
 	case HC_EV_OPS_SAMPLE: hc_part_sample(c, ev); return;
 	case HC_EV_STORAGE: on_storage(c, ev->u.kept); return;
 	case HC_EV_ROW: hc_restore_row(c, ev->u.row); return;

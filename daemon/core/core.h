@@ -30,8 +30,10 @@ struct hc_limits {
 	uint32_t ranks; /* rank slots over all domains of the node; rounded up to a power of two */
 	uint32_t ranks_per_domain;
 	uint32_t devices;
-	uint32_t ended;         /* ended domains whose reason is kept */
-	uint32_t quota_domains; /* for one uid */
+	uint32_t ended;                    /* ended domains whose reason is kept */
+	uint32_t quota_domains;            /* for one uid */
+	uint32_t links;                    /* between devices of this node */
+	uint32_t requests, pieces, owners; /* of channels, waiting and granted ones together */
 };
 
 /* Settings that may change at run time (event CONFIG); origin as in "default" or "FILE:LINE". */
@@ -40,6 +42,8 @@ struct hc_settings {
 		ended_keep_ns;
 	char connect_timeout_origin[128];
 	char drain_timeout_origin[128];
+	uint32_t bandwidth_limit_percent; /* of a link, that channels may be granted */
+	uint64_t aging_ns, grant_ttl_ns, hint_hold_ns;
 };
 
 /* Who this node is; fixed for the life of the core. */
@@ -76,6 +80,24 @@ struct hc_device_fact {
 	char addr_source[24];
 };
 
+/*
+ * A link between two devices of this node, or (a and b HC_NONE) between any two ranks of it.
+ * Known by type, ends and lane; a fact of the same ones replaces the earlier.
+ */
+struct hc_link_fact {
+	uint8_t type;  /* HC_W_link_type_* */
+	uint32_t a, b; /* device numbers, a < b */
+	uint32_t lane; /* among parallel links of one type, from 0 */
+	uint32_t mbps; /* each way; 0 = not known: it carries no bandwidth, only channels */
+	uint32_t vcs;  /* virtual channels */
+	bool latency_known;
+	uint32_t latency_us;
+	bool present;    /* false: the link went away */
+	char via[64];    /* what it goes over, for people */
+	char source[16]; /* of its type and ends */
+	char mbps_source[16], latency_source[16], vcs_source[16];
+};
+
 enum hc_event_kind {
 	HC_EV_START,        /* first event; the rows that were stored come before it (ROW) */
 	HC_EV_TIMEOUT,      /* the deadline has come */
@@ -84,6 +106,7 @@ enum hc_event_kind {
 	HC_EV_PROCESS_DEAD, /* pidfd fired */
 	HC_EV_PEER_MSG,     /* a frame of another node */
 	HC_EV_DEVICE_FACT,
+	HC_EV_LINK_FACT,
 	HC_EV_PERSISTED, /* all PERSIST up to this number are stored */
 	HC_EV_CONFIG,
 	HC_EV_STORAGE,    /* the database fails, or works again */
@@ -111,6 +134,7 @@ struct hc_event {
 			const struct hc_frame *frame;
 		} peer;
 		const struct hc_device_fact *device;
+		const struct hc_link_fact *link;
 		uint64_t persisted;
 		/* STORAGE: PERSIST above this number are not in the database, though PERSISTED
 		 * was or will be told of them; HC_NEVER: all are. */

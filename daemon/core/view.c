@@ -5,6 +5,7 @@
 #include "device.h"
 #include "emit.h"
 #include "home.h"
+#include "link.h"
 #include "part.h"
 #include "session.h"
 
@@ -316,6 +317,54 @@ static uint64_t devices(struct page *g, uint64_t at)
 	return 0;
 }
 
+static void link_end(uint32_t device, char text[16])
+{
+	if (device == HC_NONE)
+		snprintf(text, 16, "any");
+	else
+		snprintf(text, 16, "%u", device);
+}
+
+static bool link_row(struct page *g, uint32_t n)
+{
+	const struct hc_link_fact *f = &g->c->link_facts[n];
+	char name[HC_LINK_NAME], a[16], b[16];
+	struct hc_admit_use u;
+	struct hc_m_view_link r = {.number = n,
+				   .type = hc_str(hc_word_link_type(f->type)),
+				   .state = hc_str(hc_link_state(g->c, n)),
+				   .bandwidth_mbps = f->mbps,
+				   .vcs = f->vcs,
+				   .latency_us = f->latency_us,
+				   .via = hc_str(f->via),
+				   .source = hc_str(f->source),
+				   .bandwidth_source = hc_str(f->mbps_source),
+				   .latency_source = hc_str(f->latency_source),
+				   .vcs_source = hc_str(f->vcs_source)};
+
+	hc_admit_link_use(&g->c->admit, n, &u);
+	r.limit_mbps = u.limit_mbps;
+	r.used_ab_mbps = u.used_mbps[0];
+	r.used_ba_mbps = u.used_mbps[1];
+	r.vcs_used = u.used_vcs;
+	r.waiting = u.waiting;
+	r.grants = u.grants;
+	link_end(f->a, a);
+	link_end(f->b, b);
+	r.a = hc_str(a);
+	r.b = hc_str(b);
+	r.name = hc_str(hc_link_name(g->c, n, name, sizeof(name)));
+	return (g->q->name.len && !hc_str_eq(r.name, g->q->name)) || put(g, &r);
+}
+
+static uint64_t links(struct page *g, uint64_t at)
+{
+	for (; at < g->c->nlinks; at++)
+		if (hc_link_known(g->c, (uint32_t)at) && !link_row(g, (uint32_t)at))
+			return at + 1;
+	return 0;
+}
+
 static uint64_t snapshot_of(const struct hc_core *c, uint32_t view)
 {
 	switch (view) {
@@ -342,6 +391,7 @@ void hc_view_query(struct hc_core *c, struct hc_session *s, uint32_t request,
 	case HC_VIEW_member: r.cursor = members(&g, from); break;
 	case HC_VIEW_client: r.cursor = clients(&g, from); break;
 	case HC_VIEW_device: r.cursor = devices(&g, from); break;
+	case HC_VIEW_link: r.cursor = links(&g, from); break;
 	default:
 		hc_emit_error(c, s->id, request, HC_E_NOT_FOUND, "there is no view of that number");
 		return;

@@ -418,6 +418,13 @@ void hc_loop_device(struct hc_loop *l, const struct hc_device_fact *fact)
 	feed(l, &ev);
 }
 
+void hc_loop_link(struct hc_loop *l, const struct hc_link_fact *fact)
+{
+	struct hc_event ev = {.kind = HC_EV_LINK_FACT, .u.link = fact};
+
+	feed(l, &ev);
+}
+
 void hc_loop_settings(struct hc_loop *l, const struct hc_settings *settings)
 {
 	struct hc_event ev = {.kind = HC_EV_CONFIG, .u.settings = settings};

@@ -55,6 +55,7 @@ void hc_loop_request(struct hc_loop *loop, uint64_t session, const struct hc_fra
 void hc_loop_lost(struct hc_loop *loop, uint64_t session);
 void hc_loop_dead(struct hc_loop *loop, uint32_t pid, uint64_t started);
 void hc_loop_device(struct hc_loop *loop, const struct hc_device_fact *fact);
+void hc_loop_link(struct hc_loop *loop, const struct hc_link_fact *fact);
 void hc_loop_settings(struct hc_loop *loop, const struct hc_settings *settings);
 void hc_loop_persisted(void *loop, uint64_t seq);
 void hc_loop_storage(void *loop, uint64_t kept); /* as hc_store_start calls it */

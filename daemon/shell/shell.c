@@ -26,6 +26,8 @@
 #define ROW_RANKS_MAX   16384u /* the row of a domain has to fit into the buffer of actions */
 #define ENDED_KEPT      1024u  /* half a MiB; older ones are in the journal */
 #define ENDED_KEEP_NS   3600000000000u
+#define CHANNELS_MAX    65536u  /* requests for channels, waiting and granted */
+#define PIECES_MAX      262144u /* of them together */
 #define SECOND_NS       1000000000ull
 #define STOP_LIMIT_US   800000
 
@@ -52,6 +54,10 @@ void hc_shell_settings(const struct hc_shell *sh, const struct hc_conf *c, struc
 	set->orphan_grace_ns = c->orphan_grace_s * SECOND_NS;
 	set->prepare_limit_ns = c->prepare_limit_s * SECOND_NS;
 	set->ended_keep_ns = ENDED_KEEP_NS;
+	set->bandwidth_limit_percent = c->bandwidth_limit_percent;
+	set->aging_ns = c->aging_s * SECOND_NS;
+	set->grant_ttl_ns = c->grant_ttl_s * SECOND_NS;
+	set->hint_hold_ns = c->hint_hold_s * SECOND_NS;
 	origin(c, HC_OPT_connect_timeout_s, "connect_timeout_s", set->connect_timeout_origin);
 	origin(c, HC_OPT_drain_timeout_s, "drain_timeout_s", set->drain_timeout_origin);
 }
@@ -208,6 +214,10 @@ static void set_limits(struct hc_shell *sh)
 	l->devices = HC_DEVICES_MAX;
 	l->ended = sh->conf.domains_max < ENDED_KEPT ? sh->conf.domains_max : ENDED_KEPT;
 	l->quota_domains = sh->conf.quota_domains;
+	l->links = HC_LINKS_MAX;
+	l->requests = CHANNELS_MAX;
+	l->pieces = PIECES_MAX;
+	l->owners = CHANNELS_MAX; /* an owner is there only while it asks or holds */
 }
 
 static int make_loop(struct hc_shell *sh)
@@ -292,6 +302,11 @@ static void begin(struct hc_shell *sh, struct hc_rows *rows)
 	hc_loop_begin(sh->loop);
 	for (i = 0; i < sh->devices.count; i++)
 		hc_loop_device(sh->loop, &sh->devices.facts[i]);
+	for (i = 0; i < sh->links.count; i++)
+		hc_loop_link(sh->loop, &sh->links.facts[i]);
+	if (sh->links.left_out)
+		hc_log(HC_LOG_WARN, "%u links are left out: this daemon keeps %u",
+		       sh->links.left_out, HC_LINKS_MAX);
 	if (!sh->devices.count)
 		hc_log(HC_LOG_WARN, "%s", no_devices);
 	else
@@ -326,6 +341,8 @@ static int find_devices(struct hc_shell *sh)
 	char why[HC_WHY_BYTES];
 	int r = hc_devices_find(&sh->conf, &sh->devices, why, sizeof(why));
 
+	if (!r)
+		r = hc_links_find(&sh->conf, &sh->devices, &sh->links, why, sizeof(why));
 	if (r < 0)
 		return fail_errno(sh, "devices", r);
 	if (r)
@@ -500,6 +517,7 @@ void hc_shell_stop(struct hc_shell *sh)
 		event_base_free(sh->base);
 	hc_pages_close(sh->pages);
 	hc_sd_fds_fini(&sh->fds);
+	hc_links_fini(&sh->links);
 	hc_devices_fini(&sh->devices);
 	hc_conf_fini(&sh->conf);
 	if (sh->lock_fd >= 0)

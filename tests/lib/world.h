@@ -155,6 +155,9 @@ void world_put_row(struct world *w, uint32_t node, uint64_t id, const void *byte
 void world_device(struct world *w, uint32_t node, uint32_t index, uint8_t last, bool present,
 		  const char *health);
 
+/* Tell a node of a link. */
+void world_link(struct world *w, uint32_t node, const struct hc_link_fact *fact);
+
 /* A process connects and says hello. The same pid on a node is the same process. */
 struct world_client *world_client(struct world *w, uint32_t node, uint32_t pid, uint32_t uid,
 				  uint8_t role);

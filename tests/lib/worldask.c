@@ -159,6 +159,14 @@ void world_device(struct world *w, uint32_t node, uint32_t index, uint8_t last, 
 	world_settle(w);
 }
 
+void world_link(struct world *w, uint32_t node, const struct hc_link_fact *fact)
+{
+	struct hc_event ev = {.kind = HC_EV_LINK_FACT, .u.link = fact};
+
+	world_event(w, node, &ev);
+	world_settle(w);
+}
+
 /* ---- tables ---- */
 
 void world_table_seal(struct world_table *t)

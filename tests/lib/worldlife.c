@@ -19,14 +19,22 @@ void world_defaults(struct hc_limits *limits, struct hc_settings *settings)
 				     .ranks_per_domain = 64,
 				     .devices = 16,
 				     .ended = 16,
-				     .quota_domains = 1u << 20};
+				     .quota_domains = 1u << 20,
+				     .links = 64,
+				     .requests = 256,
+				     .pieces = 1024,
+				     .owners = 256};
 	*settings = (struct hc_settings){.connect_timeout_ns = 120ull * 1000 * WORLD_MS,
 					 .drain_timeout_ns = 30ull * 1000 * WORLD_MS,
 					 .orphan_grace_ns = 5ull * 1000 * WORLD_MS,
 					 .prepare_limit_ns = 10ull * 1000 * WORLD_MS,
 					 .ended_keep_ns = 3600ull * 1000 * WORLD_MS,
 					 .connect_timeout_origin = "default",
-					 .drain_timeout_origin = "default"};
+					 .drain_timeout_origin = "default",
+					 .bandwidth_limit_percent = 80,
+					 .aging_ns = 10ull * 1000 * WORLD_MS,
+					 .grant_ttl_ns = 5ull * 1000 * WORLD_MS,
+					 .hint_hold_ns = 1000ull * WORLD_MS};
 }
 
 /* Rows, as the database holds them, before START. */

@@ -24,14 +24,8 @@
 
 /* ---- memory ---- */
 
-struct hc_channels *hc_channel_lay_out(struct hc_mem *m, const struct hc_limits *lim)
+static void lay_out(struct hc_channels *x, struct hc_mem *m, uint32_t n, uint32_t wants)
 {
-	struct hc_channels *x = hc_mem_take(m, 1, sizeof(*x)), none;
-	const uint32_t n = lim->channels ? lim->channels : 1, wants = lim->wants ? lim->wants : 1;
-
-	if (!x)
-		x = &none; /* only counts */
-	memset(x, 0, sizeof(*x));
 	x->nchannels = n;
 	x->nwants = wants;
 	x->at = hc_mem_take(m, n, sizeof(*x->at));
@@ -59,7 +53,14 @@ struct hc_channels *hc_channel_lay_out(struct hc_mem *m, const struct hc_limits 
 	hc_timers_init(&x->timers, m, wants + n);
 	x->pieces = hc_mem_take(m, HC_ADMIT_GANG_MAX, sizeof(*x->pieces));
 	x->ask = hc_mem_take(m, HC_ADMIT_GANG_MAX, sizeof(*x->ask));
-	return x == &none ? NULL : x;
+}
+
+struct hc_channels *hc_channel_lay_out(struct hc_mem *m, const struct hc_limits *lim)
+{
+	struct hc_channels *x = hc_mem_take(m, 1, sizeof(*x)), none = {0};
+
+	lay_out(x ? x : &none, m, lim->channels ? lim->channels : 1, lim->wants ? lim->wants : 1);
+	return x;
 }
 
 /* ---- make, find, free ---- */

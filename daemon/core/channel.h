@@ -20,10 +20,11 @@
  * Who was given an end and does not open it within grant_ttl loses the channel.
  *
  * channel.c       life of a channel: made, granted, opened, ended; the slices of that work
- * channel_want.c  calls: matched, asked, answered, refused
+ * channel_want.c  calls: waiting, answered, failed; tickets
  * channel_text.c  who holds what; events in words
- * channel_home.c  what a domain begins with; gangs over several nodes
- * channel_view.c  the views; taking channels back after a restart
+ * channel_ask.c   the same, from the client's words on
+ * channel_home.c  what a domain begins with
+ * channel_back.c  taking channels back after a restart
  */
 #ifndef HC_CHANNEL_H
 #define HC_CHANNEL_H
@@ -206,9 +207,11 @@ void hc_channel_part_gone(struct hc_core *c, struct hc_part *p);
 bool hc_channel_work(struct hc_core *c);
 uint64_t hc_channel_deadline(const struct hc_core *c);
 
-/* ---- channel_want.c ---- */
+/* ---- channel_ask.c ---- */
 void hc_channel_want(struct hc_core *c, struct hc_session *s, uint32_t request,
 		     const struct hc_m_channel_want *m);
+
+/* ---- channel_want.c ---- */
 struct hc_want *hc_want_make(struct hc_core *c, enum hc_want_kind kind, uint32_t count);
 void hc_want_free(struct hc_core *c, struct hc_want *w);
 void hc_want_index(struct hc_core *c, struct hc_want *w);
@@ -250,7 +253,7 @@ int hc_channel_reserve(struct hc_core *c, struct hc_part *p, const struct hc_m_p
 		       uint32_t *retry_ms, char *text, size_t bytes);
 void hc_channel_reserved(struct hc_core *c, struct hc_want *w, int code, const char *text);
 
-/* ---- channel_view.c ---- */
+/* ---- channel_back.c ---- */
 void hc_channel_restore(struct hc_core *c, struct hc_str row);
 void hc_channel_restored(struct hc_core *c);
 

@@ -27,7 +27,7 @@ struct asking {
 	struct hc_want *w;
 	uint64_t key;
 	uint32_t request, count, fresh; /* pieces; of them: for which the admission is asked */
-	uint32_t retry_ms;
+	uint32_t retry_ms, admit; /* the request of the admission */
 	char text[900];
 };
 
@@ -248,7 +248,9 @@ static int match(struct asking *a, uint32_t i)
 	int r = 0;
 
 	ch = lost_answer(a, piece, &side);
-	if (!ch) {
+	if (ch) {
+		hc_channel_arm(c, ch);
+	} else {
 		ch = lacks_me(a, piece, &side);
 		if (ch && ch->reserved && hc_channel_lacks(ch, !side))
 			r = make_it(a, ch, piece);
@@ -395,12 +397,13 @@ static void no_way(struct asking *a)
 		a->m->rank);
 }
 
-static int put_request(struct asking *a, uint32_t request)
+static void put_request(struct asking *a, uint32_t request)
 {
 	struct hc_core *c = a->c;
 	struct hc_channel *ch;
 	uint32_t i, n = 0;
 
+	a->admit = request;
 	for (i = 0; i < a->count; i++) {
 		if (c->chan->refs[a->w->refs + i] != HC_NONE)
 			continue;
@@ -409,7 +412,6 @@ static int put_request(struct asking *a, uint32_t request)
 		hc_channel_bind(c, ch, request, n++);
 		hc_channel_pair(c, ch);
 	}
-	return 0;
 }
 
 /* All pieces that are fresh, as one gang. 0 and IN_PROGRESS: they are the call's. */
@@ -557,7 +559,7 @@ void hc_channel_want(struct hc_core *c, struct hc_session *s, uint32_t request,
 		     const struct hc_m_channel_want *m)
 {
 	struct asking a = {.c = c, .s = s, .m = m, .request = request, .retry_ms = HC_NONE};
-	uint32_t i, ref;
+	uint32_t i;
 	int r = check(&a);
 
 	if (!r) {
@@ -577,12 +579,10 @@ void hc_channel_want(struct hc_core *c, struct hc_session *s, uint32_t request,
 		return;
 	}
 	hc_want_index(c, a.w);
-	for (i = 0; i < a.count; i++) {
-		ref = c->chan->refs[a.w->refs + i];
-		hc_channel_pair(c, &c->chan->at[REF_CHANNEL(ref)]);
-	}
+	for (i = 0; i < a.count; i++)
+		hc_channel_pair(c, &c->chan->at[REF_CHANNEL(c->chan->refs[a.w->refs + i])]);
 	if (a.fresh && !r)
-		hc_channel_granted(c, c->chan->at[REF_CHANNEL(ref)].request);
+		hc_channel_granted(c, a.admit);
 	if (a.w->state == WANT_WAITING && a.w->missing)
 		hc_want_waits(c, a.w, deadline(&a));
 	else if (a.w->state == WANT_WAITING)

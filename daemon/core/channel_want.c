@@ -315,7 +315,7 @@ static void let_go(struct hc_core *c, struct hc_want *w, uint32_t i)
 	ch->want[side] = HC_NONE;
 	if (ch->state == CHANNEL_GRANTED) {
 		ch->ends &= (uint8_t)~END_BIT(END_GIVEN | END_COLLECTED, side);
-		if (hc_channel_lacks(ch, !side) && !ch->reserved)
+		if (hc_channel_lacks(ch, !side) && (!ch->reserved || w->kind == WANT_DOMAIN))
 			hc_channel_end(c, ch, WHY_WITHDRAWN, HC_NONE, 0);
 		hc_channel_pair(c, ch);
 		return;

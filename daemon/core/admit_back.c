@@ -51,8 +51,7 @@ int hc_admit_take_back(struct hc_admit *s, uint64_t now, const struct hc_admit_a
 	int r;
 
 	hc_assert(ask->npieces == 1);
-	if (!l || place->vc >= l->fact.vcs ||
-	    !hc_admit_could(s, place->link, ask->pieces, &room))
+	if (!l || place->vc >= l->fact.vcs || !hc_admit_could(s, place->link, ask->pieces, &room))
 		return HC_E_LINK_UNAVAILABLE;
 	r = hc_admit_ask(s, now, ask, request, &hint);
 	if (r == HC_E_AGAIN || r == HC_E_IN_PROGRESS)

@@ -24,7 +24,8 @@
 
 /* ---- memory ---- */
 
-static void lay_out(struct hc_channels *x, struct hc_mem *m, uint32_t n, uint32_t wants)
+static void lay_out(struct hc_channels *x, struct hc_mem *m, uint32_t n, uint32_t wants,
+		    uint32_t requests)
 {
 	x->nchannels = n;
 	x->nwants = wants;
@@ -37,8 +38,8 @@ static void lay_out(struct hc_channels *x, struct hc_mem *m, uint32_t n, uint32_
 	x->pairs = hc_mem_take(m, n, sizeof(*x->pairs));
 	hc_pool_init(&x->pair_pool, m, n);
 	hc_index_init(&x->pair_index, m, n);
-	x->of_request = hc_mem_take(m, n + wants, sizeof(*x->of_request));
-	x->ticket_of = hc_mem_take(m, n + wants, sizeof(*x->ticket_of));
+	x->of_request = hc_mem_take(m, requests, sizeof(*x->of_request));
+	x->ticket_of = hc_mem_take(m, requests, sizeof(*x->ticket_of));
 	x->wants = hc_mem_take(m, wants, sizeof(*x->wants));
 	hc_pool_init(&x->want_pool, m, wants);
 	hc_index_init(&x->want_key, m, wants);
@@ -59,7 +60,8 @@ struct hc_channels *hc_channel_lay_out(struct hc_mem *m, const struct hc_limits 
 {
 	struct hc_channels *x = hc_mem_take(m, 1, sizeof(*x)), none = {0};
 
-	lay_out(x ? x : &none, m, lim->channels ? lim->channels : 1, lim->wants ? lim->wants : 1);
+	lay_out(x ? x : &none, m, lim->channels ? lim->channels : 1, lim->wants ? lim->wants : 1,
+		lim->requests);
 	return x;
 }
 
@@ -202,7 +204,7 @@ void hc_channel_free(struct hc_core *c, struct hc_channel *ch)
 
 void hc_channel_bind(struct hc_core *c, struct hc_channel *ch, uint32_t request, uint32_t piece)
 {
-	hc_assert(ch->request == HC_NONE && request < c->chan->nchannels + c->chan->nwants);
+	hc_assert(ch->request == HC_NONE && request < c->lim.requests);
 	ch->request = request;
 	ch->piece = piece;
 	ch->next = c->chan->of_request[request];
@@ -223,8 +225,8 @@ static bool is_pair(const struct hc_core *c, uint32_t n, uint32_t part, uint32_t
 {
 	const struct hc_channel *ch = &c->chan->at[hc_list_first(&c->chan->pairs[n].open)];
 
-	return ch->part == part && ((ch->rank[0] == a && ch->rank[1] == b) ||
-				    (ch->rank[0] == b && ch->rank[1] == a));
+	return ch->part == part &&
+	       ((ch->rank[0] == a && ch->rank[1] == b) || (ch->rank[0] == b && ch->rank[1] == a));
 }
 
 struct hc_pair *hc_channel_pair_of(struct hc_core *c, uint32_t part, uint32_t a, uint32_t b)
@@ -297,9 +299,8 @@ void hc_channel_granted(struct hc_core *c, uint32_t request)
 		c->chan->granted++;
 		c->chan->changes++;
 		for (side = 0; side < 2; side++) {
-			struct hc_want *w = ch->want[side] == HC_NONE
-						    ? NULL
-						    : &c->chan->wants[ch->want[side]];
+			struct hc_want *w =
+				ch->want[side] == HC_NONE ? NULL : &c->chan->wants[ch->want[side]];
 
 			if (w && !--w->missing && w->state == WANT_WAITING)
 				hc_want_ready(c, w);
@@ -606,8 +607,8 @@ static void opened(struct hc_core *c, const struct hc_later *l)
 	a = &c->out->acts[c->out->count - 1];
 	a->u.reply.channel = ch->id;
 	a->u.reply.bytes = m.bytes;
-	a->u.reply.last = ch->ends & END_BIT(END_COLLECTED, 0) &&
-			  ch->ends & END_BIT(END_COLLECTED, 1);
+	a->u.reply.last =
+		ch->ends & END_BIT(END_COLLECTED, 0) && ch->ends & END_BIT(END_COLLECTED, 1);
 }
 
 static bool answer_later(struct hc_core *c)
@@ -675,8 +676,7 @@ void hc_channel_rank_gone(struct hc_core *c, struct hc_part *p, uint32_t seat,
 
 void hc_channel_part_gone(struct hc_core *c, struct hc_part *p)
 {
-	const int code =
-		p->state == HC_W_domain_state_DAMAGED ? HC_E_DAMAGED : HC_E_GONE;
+	const int code = p->state == HC_W_domain_state_DAMAGED ? HC_E_DAMAGED : HC_E_GONE;
 	char text[HC_CAUSE_MAX + 64];
 	uint32_t i;
 

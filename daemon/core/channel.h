@@ -49,8 +49,8 @@ enum hc_channel_why {
 };
 
 /* Bits of ends, for side 0; side 1: << 2. As channel_row says them. */
-#define END_GIVEN     1u
-#define END_COLLECTED 2u
+#define END_GIVEN          1u
+#define END_COLLECTED      2u
 #define END_BIT(bit, side) ((uint8_t)((bit) << (2 * (side))))
 
 struct hc_channel {
@@ -111,8 +111,8 @@ struct hc_channels {
 	struct hc_channel *at;
 	struct hc_pool pool;
 	struct hc_index by_id;
-	struct hc_index by_end;       /* 2 x channel + side, by (part, rank) */
-	struct hc_list ending;        /* links */
+	struct hc_index by_end; /* 2 x channel + side, by (part, rank) */
+	struct hc_list ending;  /* links */
 	struct hc_links links, open_links;
 	struct hc_pair *pairs;
 	struct hc_pool pair_pool;
@@ -135,7 +135,7 @@ struct hc_channels {
 	struct hc_list later;
 	struct hc_links later_links;
 
-	struct hc_timers timers; /* wants, then channels */
+	struct hc_timers timers;        /* wants, then channels */
 	struct hc_m_want_piece *pieces; /* of the call that is being looked at */
 	struct hc_admit_piece *ask;
 	uint64_t changes, lapsed;

@@ -27,7 +27,7 @@ struct asking {
 	struct hc_want *w;
 	uint64_t key;
 	uint32_t request, count, fresh; /* pieces; of them: for which the admission is asked */
-	uint32_t retry_ms, admit; /* the request of the admission */
+	uint32_t retry_ms, admit;       /* the request of the admission */
 	char text[900];
 };
 
@@ -49,8 +49,7 @@ static int own_seat(struct asking *a)
 			c->processes[a->s->process].pid);
 		return HC_E_PERMISSION;
 	}
-	if (p->state == HC_W_domain_state_ACTIVE &&
-	    c->seats[seat].state == HC_W_member_state_READY)
+	if (p->state == HC_W_domain_state_ACTIVE && c->seats[seat].state == HC_W_member_state_READY)
 		return 0;
 	HC_TEXT(a->text, "the domain is %s: %s", hc_word_domain_state(p->state),
 		hc_part_cause(c, p));
@@ -69,8 +68,9 @@ static int check_peer(struct asking *a, uint32_t peer)
 	}
 	seat = hc_part_find_seat(c, a->p, peer);
 	if (seat == HC_NONE) {
-		HC_TEXT(a->text, "rank %u is on another node, which this version cannot reach with "
-				 "channels",
+		HC_TEXT(a->text,
+			"rank %u is on another node, which this version cannot reach with "
+			"channels",
 			peer);
 		return HC_E_LINK_UNAVAILABLE;
 	}
@@ -166,8 +166,9 @@ static struct hc_channel *lost_answer(struct asking *a, const struct hc_m_want_p
 static int mismatch(struct asking *a, const struct hc_channel *ch, const char *what, uint32_t one,
 		    uint32_t two)
 {
-	HC_TEXT(a->text, "the two ends of a channel want different things: rank %u says %s %u, "
-			 "rank %u says %u",
+	HC_TEXT(a->text,
+		"the two ends of a channel want different things: rank %u says %s %u, "
+		"rank %u says %u",
 		ch->rank[ch->rank[0] == a->m->rank], what, one, a->m->rank, two);
 	return HC_E_MISMATCH;
 }
@@ -196,8 +197,7 @@ static bool does(const struct asking *a, const struct hc_channel *ch, unsigned s
 	const struct hc_admit_link *link = hc_admit_link_fact(a->c->admit, ch->link);
 
 	return ch->state == CHANNEL_GRANTED && piece->mbps <= ch->mbps[side] &&
-	       piece->back_mbps <= ch->mbps[!side] && link &&
-	       (piece->flags & 1 || link->carries) &&
+	       piece->back_mbps <= ch->mbps[!side] && link && (piece->flags & 1 || link->carries) &&
 	       (!piece->path_type || piece->path_type == link->type);
 }
 
@@ -206,8 +206,8 @@ static struct hc_channel *lacks_me(struct asking *a, const struct hc_m_want_piec
 				   unsigned *side)
 {
 	struct hc_core *c = a->c;
-	const struct hc_pair *pair = hc_channel_pair_of(c, hc_part_number(c, a->p), a->m->rank,
-							piece->peer);
+	const struct hc_pair *pair =
+		hc_channel_pair_of(c, hc_part_number(c, a->p), a->m->rank, piece->peer);
 	struct hc_channel *ch;
 	uint32_t n = pair ? hc_list_first(&pair->open) : HC_NONE;
 
@@ -225,11 +225,13 @@ static struct hc_channel *lacks_me(struct asking *a, const struct hc_m_want_piec
 /* The first who takes an end of it says what it is to be. */
 static int make_it(struct asking *a, struct hc_channel *ch, const struct hc_m_want_piece *piece)
 {
-	const uint32_t kib = piece->buffer_bytes ? HC_RING_FILE_BYTES(piece->buffer_bytes) / 1024 : 0;
+	const uint32_t kib =
+		piece->buffer_bytes ? HC_RING_FILE_BYTES(piece->buffer_bytes) / 1024 : 0;
 	int r;
 
 	if (ch->buffer)
-		hc_user_unhold(a->c, ch->uid, HC_HOLD_MEMORY, HC_RING_FILE_BYTES(ch->buffer) / 1024);
+		hc_user_unhold(a->c, ch->uid, HC_HOLD_MEMORY,
+			       HC_RING_FILE_BYTES(ch->buffer) / 1024);
 	ch->buffer = 0;
 	r = hc_user_may_hold(a->c, ch->uid, HC_HOLD_MEMORY, kib, a->text, sizeof(a->text));
 	if (r)
@@ -255,8 +257,8 @@ static int match(struct asking *a, uint32_t i)
 		if (ch && ch->reserved && hc_channel_lacks(ch, !side))
 			r = make_it(a, ch, piece);
 		else if (ch)
-			r = agree(a, ch, side, piece, piece->buffer_bytes !=
-							      HC_CHANNEL_BUFFER_DEFAULT);
+			r = agree(a, ch, side, piece,
+				  piece->buffer_bytes != HC_CHANNEL_BUFFER_DEFAULT);
 	}
 	if (r)
 		return r;

@@ -72,8 +72,8 @@ static const char *place(struct hc_core *c, const struct hc_part *p, struct hc_c
 /* One end alone has the memory of the rings. */
 static bool is_torn(const struct hc_channel *ch)
 {
-	return ch->buffer && !(ch->ends & END_BIT(END_COLLECTED, 0)) !=
-				     !(ch->ends & END_BIT(END_COLLECTED, 1));
+	return ch->buffer &&
+	       !(ch->ends & END_BIT(END_COLLECTED, 0)) != !(ch->ends & END_BIT(END_COLLECTED, 1));
 }
 
 void hc_channel_restore(struct hc_core *c, struct hc_str row)

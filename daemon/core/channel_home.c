@@ -209,8 +209,9 @@ int hc_channel_reserve(struct hc_core *c, struct hc_part *p, const struct hc_m_p
 	if (code && code != HC_E_IN_PROGRESS) {
 		hc_channel_who_holds(c, c->chan->ask, r.n, text, bytes);
 		if (code != HC_E_AGAIN)
-			snprintf(text, bytes, "no link could ever carry %u channels of %u MB/s "
-					      "from each rank to the next",
+			snprintf(text, bytes,
+				 "no link could ever carry %u channels of %u MB/s "
+				 "from each rank to the next",
 				 m->channels, m->channel_mbps);
 		give_up(&r, code, key, request);
 		return code;

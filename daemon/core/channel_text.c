@@ -29,14 +29,17 @@ void hc_channel_why_text(const struct hc_core *c, const struct hc_channel *ch, c
 	case WHY_DIED: what = "exited"; break;
 	case WHY_LEFT: what = "left the domain"; break;
 	case WHY_ABORTED: what = "aborted"; break;
-	case WHY_DOMAIN: snprintf(text, bytes, "the domain of the channel is over or damaged"); return;
+	case WHY_DOMAIN:
+		snprintf(text, bytes, "the domain of the channel is over or damaged");
+		return;
 	case WHY_LAPSED:
 		snprintf(text, bytes,
 			 "an end of the channel was granted and not used within grant_ttl_s");
 		return;
 	case WHY_RINGS:
-		snprintf(text, bytes, "the daemon was restarted before both ends of the channel "
-				      "were in use; its memory is lost");
+		snprintf(text, bytes,
+			 "the daemon was restarted before both ends of the channel "
+			 "were in use; its memory is lost");
 		return;
 	case WHY_WITHDRAWN: snprintf(text, bytes, "the call for the channel was withdrawn"); return;
 	case WHY_PEER: what = "ended the channel, on another node"; break;

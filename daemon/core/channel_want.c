@@ -180,7 +180,8 @@ static void ask_to_yield(struct hc_core *c, const struct hc_want *w, const struc
 	char text[160];
 	unsigned side;
 
-	HC_TEXT(text, "domain %016llx of class %u waits for a link that this channel (class %u) uses",
+	HC_TEXT(text,
+		"domain %016llx of class %u waits for a link that this channel (class %u) uses",
 		(unsigned long long)w->domain, w->priority, ch->priority);
 	e.text = hc_str(text);
 	for (side = 0; side < 2; side++) {
@@ -365,9 +366,8 @@ void hc_want_lost(struct hc_core *c, struct hc_want *w, const struct hc_channel 
 /* Its deadline, or what was lost, has come. */
 void hc_want_timeout(struct hc_core *c, struct hc_want *w)
 {
-	const struct hc_channel lost = {.why = w->lost_why,
-					.why_rank = w->lost_rank,
-					.why_pid = w->lost_pid};
+	const struct hc_channel lost = {
+		.why = w->lost_why, .why_rank = w->lost_rank, .why_pid = w->lost_pid};
 	char text[900], who[600];
 	uint32_t i, n = 0;
 	unsigned side;

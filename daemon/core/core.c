@@ -35,8 +35,7 @@ static void lay_out(struct hc_core *c, struct hc_mem *m, const struct hc_limits 
 	uint32_t batches = lim->sessions < HC_BATCHES ? lim->sessions : HC_BATCHES;
 	const struct hc_admit_limits admit = {.links = lim->links,
 					      .requests = lim->requests,
-					      .pieces = lim->pieces,
-					      .owners = lim->owners};
+					      .pieces = lim->pieces};
 	uint64_t *blocks;
 
 	c->lim = *lim;

@@ -33,7 +33,7 @@ struct hc_limits {
 	uint32_t ended;                    /* ended domains whose reason is kept */
 	uint32_t quota_domains;            /* for one uid */
 	uint32_t links;                    /* between devices of this node */
-	uint32_t requests, pieces, owners; /* of channels, waiting and granted ones together */
+	uint32_t requests, pieces; /* of channels, waiting and granted ones together */
 	uint32_t channels, wants;          /* granted ones; calls that wait, and tickets */
 	uint32_t quota_channels, quota_waiting, quota_memory_mib; /* for one uid */
 };

@@ -223,7 +223,6 @@ static void set_limits(struct hc_shell *sh)
 	l->quota_channels = sh->conf.quota_channels;
 	l->quota_waiting = sh->conf.quota_waiting;
 	l->quota_memory_mib = sh->conf.quota_memory_mib;
-	l->owners = CHANNELS_MAX; /* an owner is there only while it asks or holds */
 }
 
 static int make_loop(struct hc_shell *sh)

@@ -244,8 +244,8 @@ struct world_piece {
 	uint8_t type, flags;
 };
 uint32_t world_acquire(struct world *w, struct world_client *cl, uint64_t id, uint32_t rank,
-		       const struct world_piece *pieces, uint32_t n, bool wait,
-		       uint32_t timeout_ms, uint32_t hold_ms);
+		       const struct world_piece *pieces, uint32_t n, bool wait, uint32_t timeout_ms,
+		       uint32_t hold_ms);
 uint32_t world_open(struct world *w, struct world_client *cl, uint64_t channel, uint32_t rank);
 uint32_t world_release(struct world *w, struct world_client *cl, uint64_t channel, uint32_t rank);
 void world_ops_ended(struct world *w, struct world_client *cl, uint64_t id);

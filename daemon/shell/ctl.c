@@ -100,7 +100,7 @@ static void flush(struct hc_ctl *ctl, struct hc_conn *c)
 		hc_ctl_end(ctl, c);
 }
 
-static void flush_dirty(struct hc_ctl *ctl)
+void hc_ctl_flush(struct hc_ctl *ctl)
 {
 	struct hc_conn *c;
 
@@ -136,7 +136,7 @@ static void resume_accept(struct hc_ctl *ctl)
 void hc_ctl_turn(struct hc_ctl *ctl)
 {
 	while (ctl->dirty || ctl->closed) { /* the loss of a session may be told to others */
-		flush_dirty(ctl);
+		hc_ctl_flush(ctl);
 		reap(ctl);
 	}
 	resume_accept(ctl);

@@ -42,19 +42,25 @@ void hc_ctl_end(struct hc_ctl *ctl, struct hc_conn *c)
 	if (c->closed)
 		return;
 	c->closed = true;
+	hc_conn_drop_queue(c, &ctl->pool);
+	c->closed_next = ctl->closed;
+	ctl->closed = c;
+}
+
+/* At the end of the turn: closing takes its time, and when a rank dies others wait to hear it. */
+static void shut(struct hc_conn *c)
+{
 	event_del(&c->in);
 	event_del(&c->out);
 	close(c->fd);
 	c->fd = -1;
-	hc_conn_drop_queue(c, &ctl->pool);
-	c->closed_next = ctl->closed;
-	ctl->closed = c;
 }
 
 static void let_go(struct hc_ctl *ctl, struct hc_conn *c)
 {
 	uint64_t session = c->session;
 
+	shut(c);
 	if (c->next)
 		c->next->prev = c->prev;
 	*c->prev = c->next;
@@ -651,6 +657,7 @@ void hc_ctl_free(struct hc_ctl *ctl)
 		struct hc_conn *c = ctl->conns;
 
 		hc_ctl_end(ctl, c);
+		shut(c);
 		*c->prev = c->next;
 		if (c->next)
 			c->next->prev = c->prev;

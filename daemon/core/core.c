@@ -387,6 +387,7 @@ static void on_event(struct hc_core *c, const struct hc_event *ev)
 	case HC_EV_OPS_SAMPLE: hc_part_sample(c, ev); return;
 	case HC_EV_STORAGE: on_storage(c, ev->u.kept); return;
 	case HC_EV_ROW: hc_restore_row(c, ev->u.row); return;
+	case HC_EV_UNREAD: hc_session_unread(c, ev->session, ev->u.unread); return;
 	}
 }
 

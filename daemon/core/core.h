@@ -89,11 +89,13 @@ enum hc_event_kind {
 	HC_EV_STORAGE,    /* the database fails, or works again */
 	HC_EV_OPS_SAMPLE, /* answer to SCAN */
 	HC_EV_ROW,        /* a stored domain, before START */
+	HC_EV_UNREAD,     /* a session did not read its events: so many were dropped */
 };
 
 struct hc_event {
 	enum hc_event_kind kind;
-	uint64_t session; /* REQUEST, SESSION_LOST: low 32 bits are a slot below limits.sessions */
+	uint64_t session; /* REQUEST, SESSION_LOST, UNREAD: low 32 bits are a slot below
+			     limits.sessions */
 	union {
 		struct {
 			const struct hc_frame *frame;
@@ -126,6 +128,7 @@ struct hc_event {
 			bool readable;    /* false: the arena is gone or holds nonsense */
 		} ops;
 		struct hc_str row;
+		uint64_t unread; /* since the session began */
 	} u;
 };
 

@@ -168,6 +168,14 @@ void hc_session_subscribe(struct hc_core *c, struct hc_session *s, uint32_t requ
 	hc_emit_done(c, s->id, request, 0, "");
 }
 
+void hc_session_unread(struct hc_core *c, uint64_t id, uint64_t events)
+{
+	struct hc_session *s = hc_session_get(c, id);
+
+	if (s)
+		s->events_lost = events;
+}
+
 /* ---- the end of a session, the end of a process ---- */
 
 static void reap(struct hc_core *c, uint32_t n)

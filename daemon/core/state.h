@@ -59,7 +59,8 @@ struct hc_session {
 	uint32_t block_hint;
 	uint32_t seats;
 	uint64_t requests;
-	uint64_t *blocks; /* bitmap of the arena */
+	uint64_t events_lost; /* as the shell told last */
+	uint64_t *blocks;     /* bitmap of the arena */
 	char build[48], job[48];
 };
 

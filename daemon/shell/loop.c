@@ -402,6 +402,13 @@ void hc_loop_lost(struct hc_loop *l, uint64_t session)
 	feed(l, &ev);
 }
 
+void hc_loop_unread(struct hc_loop *l, uint64_t session, uint64_t events)
+{
+	struct hc_event ev = {.kind = HC_EV_UNREAD, .session = session, .u.unread = events};
+
+	feed(l, &ev);
+}
+
 void hc_loop_dead(struct hc_loop *l, uint32_t pid, uint64_t started)
 {
 	struct hc_event ev = {.kind = HC_EV_PROCESS_DEAD};

@@ -95,7 +95,7 @@ struct hcomm_view_member {
 	uint32_t uid; /* its user */
 	uint64_t begun; /* number of the last collective begun, as of the last sample */
 	uint32_t running; /* references held, as of the last sample */
-	uint32_t seen_ms; /* milliseconds since the last sign of life */
+	uint8_t reserved1_[4];
 };
 
 /* open sessions */

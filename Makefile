@@ -157,7 +157,7 @@ $(O)/libhcomm.so.1: $(call pic,$(src-libclient)) $(call pic,$(src-proto)) libcli
 
 $(O)/hcommctl: $(call obj,$(src-ctl)) $(O)/libhcconf.a $(O)/libhcfile.a $(O)/libhcproto.a $(O)/libhcomm.so.1
 	$(call say,cc)
-	$(Q)$(CC) $(BASE) -o $@ $(filter-out %.so.1,$^) -L$(O) -lhcomm -Wl,-rpath,'$$ORIGIN' $(LDFLAGS) $(libs-ctl)
+	$(Q)$(CC) $(BASE) -pthread -o $@ $(filter-out %.so.1,$^) -L$(O) -lhcomm -Wl,-rpath,'$$ORIGIN' $(LDFLAGS) $(libs-ctl)
 
 # the generator sees tables of two folders; it links no print.o, which needs what it writes
 $(O)/obj/proto/gen.o: proto/gen.c
@@ -256,7 +256,7 @@ lint: all $(O)/gen
 $(O)/install/hcommctl: $(O)/hcommctl FORCE
 	@mkdir -p $(@D)
 	$(call say,cc)
-	$(Q)$(CC) $(BASE) -o $@ $(call obj,$(src-ctl)) $(O)/libhcconf.a $(O)/libhcfile.a $(O)/libhcproto.a -L$(O) -lhcomm \
+	$(Q)$(CC) $(BASE) -pthread -o $@ $(call obj,$(src-ctl)) $(O)/libhcconf.a $(O)/libhcfile.a $(O)/libhcproto.a -L$(O) -lhcomm \
 		-Wl,-rpath,'$$ORIGIN/$(shell realpath -m --relative-to=$(PREFIX)/bin $(LIBDIR))' $(LDFLAGS) $(libs-ctl)
 FORCE:
 

@@ -228,6 +228,8 @@ uint32_t hc_core_find_node(const struct hc_core *core, const char *name);
 struct hc_core_counts {
 	uint32_t domains, active, forming, damaged, ranks, sessions, devices, simulated;
 	uint64_t requests, refused;
+	bool drained;      /* no new domains */
+	uint64_t drain_ns; /* and somebody waits for those there are, for so long */
 };
 void hc_core_counts(const struct hc_core *core, struct hc_core_counts *counts);
 

@@ -2,6 +2,7 @@
 /* Sessions and processes; see session.h. */
 #include "session.h"
 
+#include "drain.h"
 #include "emit.h"
 #include "pages.h"
 #include "part.h"
@@ -199,6 +200,7 @@ void hc_session_lost(struct hc_core *c, uint64_t id)
 	n = s->process;
 	watch(c, s, false, 0);
 	hc_batch_session_lost(c, id);
+	hc_drain_session_lost(c, id);
 	s->id = 0;
 	memset(s->blocks, 0, BLOCK_WORDS * sizeof(*s->blocks));
 	c->nsessions--;

@@ -263,6 +263,15 @@ struct hc_ended {
 	char cause[HC_CAUSE_MAX];
 };
 
+/* The node takes no new domains; see drain.h. */
+struct hc_drain {
+	bool on;
+	uint32_t forming; /* homes below this number that are still to be looked at */
+	uint64_t session; /* who waits, 0 = nobody */
+	uint32_t request;
+	uint64_t until;
+};
+
 struct hc_core {
 	struct hc_limits lim;
 	struct hc_self self;
@@ -343,7 +352,7 @@ struct hc_core {
 	struct hc_ended *ended;
 	uint32_t ended_at, ended_count;
 
-	struct hc_timers timers; /* homes first, then parts, then gathers */
+	struct hc_timers timers; /* homes first, then parts, then gathers, then the drain */
 
 	char (*nodes)[HC_NAME_MAX + 1];
 	uint32_t nnodes;
@@ -362,6 +371,7 @@ struct hc_core {
 	uint64_t member_changes, domain_changes, session_changes;
 	uint64_t requests, refused;
 	bool started;
+	struct hc_drain drain;
 	uint32_t nactive, nforming, ndamaged, nseats;
 };
 

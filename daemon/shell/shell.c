@@ -66,6 +66,7 @@ static void say(char *out, size_t size, const char *text)
 
 void hc_shell_remark(struct hc_shell *sh, char *out, size_t size)
 {
+	struct hc_core_counts core;
 	struct hc_store_state st;
 	char text[300];
 
@@ -82,6 +83,11 @@ void hc_shell_remark(struct hc_shell *sh, char *out, size_t size)
 		say(out, size, sh->reload_failed);
 	if (!sh->devices.count)
 		say(out, size, no_devices);
+	hc_loop_counts(sh->loop, &core);
+	if (core.drained)
+		say(out, size,
+		    "the node is drained: it takes no new domains; hcommctl drain --off "
+		    "ends that");
 }
 
 void hc_shell_tell_manager(struct hc_shell *sh, bool ready)

@@ -64,7 +64,22 @@ static struct hc_str cut(const char *text, uint32_t max)
 
 /* ---- status ---- */
 
-static void status_counts(struct hc_shell *sh, struct hc_m_view_status *m)
+static const char *drain_text(const struct hc_core_counts *core, char text[64])
+{
+	int n;
+
+	if (!core->drained)
+		return "no";
+	n = snprintf(text, 64, "%u domain%s left", core->domains, core->domains == 1 ? "" : "s");
+	if (core->drain_ns)
+		snprintf(text + n, 64 - (size_t)n, ", waiting at most %u s more",
+			 (unsigned)(core->drain_ns / SECOND_NS) + 1);
+	else
+		snprintf(text + n, 64 - (size_t)n, ", no new ones");
+	return text;
+}
+
+static void status_counts(struct hc_shell *sh, struct hc_m_view_status *m, char drain[64])
 {
 	struct hc_core_counts core;
 	struct hc_ctl_counts ctl;
@@ -83,6 +98,7 @@ static void status_counts(struct hc_shell *sh, struct hc_m_view_status *m)
 	m->refused = core.refused + ctl.refused;
 	m->malformed = ctl.malformed;
 	m->events_lost = ctl.events_lost;
+	m->drain = hc_str(drain_text(&core, drain));
 }
 
 static void id_text(const uint8_t id[16], char out[33])
@@ -95,12 +111,12 @@ static void id_text(const uint8_t id[16], char out[33])
 
 static void show_status(struct hc_shell *sh, struct page *p)
 {
-	char node[33], remark[HC_TEXT_MAX + 1], socket[256], storage[HC_NAME_MAX + 1];
+	char node[33], drain[64], remark[HC_TEXT_MAX + 1], socket[256], storage[HC_NAME_MAX + 1];
 	struct hc_m_view_status m;
 	struct hc_store_state st;
 
 	memset(&m, 0, sizeof(m));
-	status_counts(sh, &m);
+	status_counts(sh, &m, drain);
 	hc_store_state(sh->store, &st);
 	id_text(sh->self.node_id, node);
 	hc_shell_remark(sh, remark, sizeof(remark));

@@ -56,6 +56,7 @@ struct hcomm_view_status {
 	char socket[HCOMM_TEXT_BYTES]; /* path of the client socket, and who owns it */
 	char storage[HCOMM_NAME_BYTES]; /* ok, or why state is not persistent */
 	uint64_t commits; /* database transactions since the start */
+	char drain[HCOMM_NAME_BYTES]; /* no, or that the node takes no new domains, and how many are left */
 };
 
 /* communication domains of this node */

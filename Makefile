@@ -199,13 +199,20 @@ $(eval $(call sotest,api))
 $(eval $(call sotest,sys))
 $(eval $(call sotest,cases))
 
+# preloaded into the daemon by a test; not sanitized, since they come before its runtime
+preloads := $(patsubst tests/preload/%.c,$(O)/tests/preload/%.so,$(wildcard tests/preload/*.c))
+$(O)/tests/preload/%.so: tests/preload/%.c
+	@mkdir -p $(@D)
+	$(call say,cc)
+	$(Q)$(CC) -std=c11 -D_GNU_SOURCE $(OPT) $(WARN) $(WERROR) -MMD -MP -fPIC -shared -o $@ $< -ldl
+
 # packages first, in a make of their own: what they bring is asked for while the next one runs
 check check-long:
 	@$(MAKE) --no-print-directory deps
 	@$(MAKE) --no-print-directory $@-built
-check-built: all $(tests-all)
+check-built: all $(tests-all) $(preloads)
 	@O=$(O) SAN=$(SAN) tests/lib/run.sh quick "$(T)" $(tests-all)
-check-long-built: all $(tests-all)
+check-long-built: all $(tests-all) $(preloads)
 	@O=$(O) SAN=$(SAN) HC_LONG=1 tests/lib/run.sh long "$(T)" $(tests-all)
 
 demo:

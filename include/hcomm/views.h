@@ -54,7 +54,7 @@ struct hcomm_view_status {
 	char fence[HCOMM_NAME_BYTES]; /* membarrier, or atomics: how references are counted */
 	char security[HCOMM_NAME_BYTES]; /* how daemons authenticate each other; alone = no peers */
 	char socket[HCOMM_TEXT_BYTES]; /* path of the client socket, and who owns it */
-	char storage[HCOMM_NAME_BYTES]; /* ok, or why state is not persistent */
+	char storage[HCOMM_NAME_BYTES]; /* ok, or that the disk is slow, or why state is not persistent */
 	uint64_t commits; /* database transactions since the start */
 	char drain[HCOMM_NAME_BYTES]; /* no, or that the node takes no new domains, and how many are left */
 };

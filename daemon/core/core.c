@@ -414,7 +414,7 @@ static bool unit(struct hc_core *c)
 	struct hc_frame f;
 	uint32_t timer;
 
-	if (hc_part_work(c))
+	if (hc_restore_watch(c) || hc_part_work(c))
 		return true;
 	if (hc_emit_ring(c, &f)) {
 		hc_assert(!message(c, HC_SELF_NODE, &f));
@@ -455,8 +455,9 @@ void hc_core_step(struct hc_core *c, uint64_t now, const struct hc_event *event,
 
 uint64_t hc_core_deadline(const struct hc_core *c)
 {
-	if (c->work.count || c->ring_used || c->over.count || c->reaping.count || c->answering ||
-	    c->batching.count || c->tell_storage || stored_waits(c) || hc_drain_has_work(c))
+	if (c->watch_from != c->watch_to || c->work.count || c->ring_used || c->over.count ||
+	    c->reaping.count || c->answering || c->batching.count || c->tell_storage ||
+	    stored_waits(c) || hc_drain_has_work(c))
 		return c->now;
 	return hc_timers_next(&c->timers);
 }

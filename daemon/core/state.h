@@ -45,6 +45,7 @@ struct hc_process {
 	struct hc_list seats; /* links: core->seat_links */
 	uint32_t reap_left;   /* seats that are still to be looked at */
 	bool dead, reaping;
+	bool unwatched; /* a row named it, and the shell is not yet asked to watch it */
 };
 
 struct hc_session {
@@ -293,7 +294,8 @@ struct hc_core {
 	struct hc_process *processes;
 	struct hc_pool process_pool;
 	struct hc_index process_index;
-	struct hc_list reaping; /* links: process_links */
+	struct hc_list reaping;        /* links: process_links */
+	uint32_t watch_from, watch_to; /* processes among which some are unwatched */
 	struct hc_links process_links;
 
 	struct hc_device *devices;

@@ -362,9 +362,12 @@ static void sweep(uint32_t uid, uint32_t slot, struct hc_page_record *record, vo
 
 void hc_loop_begin(struct hc_loop *l)
 {
-	struct hc_event ev = {.kind = HC_EV_START};
+	struct hc_event ev = {.kind = HC_EV_TIMEOUT};
 	size_t i;
 
+	while (hc_core_deadline(l->core) <= hc_loop_now()) /* what rows of many ranks left to do */
+		feed(l, &ev);
+	ev.kind = HC_EV_START;
 	feed(l, &ev);
 	hc_pages_each(l->pages, sweep, l);
 	for (i = 0; i < l->ndead; i++)

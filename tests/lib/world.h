@@ -131,6 +131,7 @@ struct world {
 	struct world_scan *scans;
 	uint32_t nscans, scans_cap;
 
+	uint32_t watches; /* processes that the shell was asked to watch */
 	uint64_t steps;
 	uint32_t most_actions, most_bytes;
 	char *text; /* the transcript */

@@ -11,6 +11,13 @@ int hc_user_may(const struct hc_core *c, uint32_t uid, enum hc_charge what, char
 	const struct hc_pool *pool = what == HC_CHARGE_HOME ? &c->home_pool : &c->part_pool;
 	const uint32_t n = hc_index_find(&c->user_index, uid);
 
+	if (c->drain.on) {
+		snprintf(text, bytes,
+			 "node %s is being drained: it takes no new domains until a restart or "
+			 "hcommctl drain --off",
+			 c->self.name);
+		return HC_E_AGAIN;
+	}
 	if (pool->used >= c->lim.domains) {
 		snprintf(text, bytes, "domains_max (%u) is reached on this node", c->lim.domains);
 		return HC_E_LIMIT;

@@ -14,7 +14,8 @@
 
 enum hc_charge { HC_CHARGE_HOME, HC_CHARGE_PART };
 
-/* May uid have one more? 0, or LIMIT: the node is full, or the quota, its value and the uid. */
+/* May uid have one more? 0; AGAIN: the node is drained; LIMIT: it is full, or the quota, its value
+ * and the uid. */
 int hc_user_may(const struct hc_core *c, uint32_t uid, enum hc_charge what, char *text,
 		size_t bytes);
 void hc_user_charge(struct hc_core *c, uint32_t uid, enum hc_charge what);

@@ -32,6 +32,7 @@ struct hc_limits {
 	uint32_t devices;
 	uint32_t ended;         /* ended domains whose reason is kept */
 	uint32_t quota_domains; /* for one uid */
+	uint64_t quota_memory;  /* bytes of shared memory, for one uid */
 };
 
 /* Settings that may change at run time (event CONFIG); origin as in "default" or "FILE:LINE". */

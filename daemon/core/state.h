@@ -35,6 +35,7 @@
 /* What a uid has, see user.h. */
 struct hc_user {
 	uint32_t charged[2]; /* domains, by enum hc_charge */
+	uint64_t memory;     /* bytes */
 };
 
 /* A process of this node that has a session or holds a seat. */

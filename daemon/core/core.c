@@ -11,6 +11,7 @@
 #include "ask.h"
 #include "channel.h"
 #include "device.h"
+#include "drain.h"
 #include "emit.h"
 #include "home.h"
 #include "link.h"
@@ -20,6 +21,7 @@
 #include "rights.h"
 #include "session.h"
 #include "split.h"
+#include "user.h"
 #include "view.h"
 
 #include <stdio.h>
@@ -44,9 +46,9 @@ static void lay_out(struct hc_core *c, struct hc_mem *m, const struct hc_limits 
 	blocks = hc_mem_take(m, lim->sessions, HC_ARENA_BLOCKS / 8);
 	for (i = 0; m->base && i < lim->sessions; i++)
 		c->sessions[i].blocks = blocks + (size_t)i * (HC_ARENA_BLOCKS / 64);
-	c->users = hc_mem_take(m, 2 * (size_t)lim->domains + lim->wants, sizeof(*c->users));
-	hc_pool_init(&c->user_pool, m, 2 * lim->domains + lim->wants);
-	hc_index_init(&c->user_index, m, 2 * lim->domains + lim->wants);
+	c->users = hc_mem_take(m, HC_USERS(lim->domains) + lim->wants, sizeof(*c->users));
+	hc_pool_init(&c->user_pool, m, HC_USERS(lim->domains) + lim->wants);
+	hc_index_init(&c->user_index, m, HC_USERS(lim->domains) + lim->wants);
 	c->processes = hc_mem_take(m, processes, sizeof(*c->processes));
 	hc_pool_init(&c->process_pool, m, processes);
 	hc_index_init(&c->process_index, m, processes);
@@ -93,7 +95,7 @@ static void lay_out(struct hc_core *c, struct hc_mem *m, const struct hc_limits 
 	c->gathers = hc_mem_take(m, HC_GATHERS, sizeof(*c->gathers));
 	c->voices = hc_mem_take(m, lim->ranks, sizeof(*c->voices));
 	hc_spans_init(&c->voice_spans, m, lim->ranks);
-	hc_timers_init(&c->timers, m, 2 * lim->domains + HC_GATHERS);
+	hc_timers_init(&c->timers, m, 2 * lim->domains + HC_GATHERS + 1);
 	c->nodes = hc_mem_take(m, HC_NODE_MAX, sizeof(*c->nodes));
 	c->node_mark = hc_mem_take(m, HC_NODE_MAX, sizeof(*c->node_mark));
 	c->ring = hc_mem_take(m, HC_RING_BYTES, 1);
@@ -196,6 +198,7 @@ static void request(struct hc_core *c, struct hc_session *s, const struct hc_eve
 		struct hc_m_channel_want channel_want;
 		struct hc_m_channel_open channel_open;
 		struct hc_m_channel_release channel_release;
+		struct hc_m_admin admin;
 	} m;
 	char text[128];
 
@@ -222,6 +225,7 @@ static void request(struct hc_core *c, struct hc_session *s, const struct hc_eve
 		CASE(channel_want, hc_channel_want(c, s, id, &m.channel_want));
 		CASE(channel_open, hc_channel_open(c, s, id, &m.channel_open));
 		CASE(channel_release, hc_channel_release(c, s, id, &m.channel_release));
+		CASE(admin, hc_drain_admin(c, s, id, &m.admin));
 	default:
 		HC_TEXT(text, "message %u is not a request that this daemon knows", f->head.type);
 		hc_emit_error(c, s->id, id, HC_E_NOT_SUPPORTED, text);
@@ -392,6 +396,8 @@ static void fire(struct hc_core *c, uint32_t timer)
 		hc_home_timeout(c, hc_home(c, timer));
 	else if (timer < 2 * c->lim.domains)
 		hc_part_timeout(c, hc_part(c, timer - c->lim.domains));
+	else if (timer == hc_drain_timer(c))
+		hc_drain_timeout(c);
 	else
 		hc_split_timeout(c, timer - 2 * c->lim.domains);
 }
@@ -418,6 +424,7 @@ static void on_event(struct hc_core *c, const struct hc_event *ev)
 	case HC_EV_STORAGE: on_storage(c, ev->u.kept); return;
 	case HC_EV_ROW: hc_restore_row(c, ev->u.row); return;
 	case HC_EV_CHANNEL_ROW: hc_channel_restore(c, ev->u.row); return;
+	case HC_EV_UNREAD: hc_session_unread(c, ev->session, ev->u.unread); return;
 	}
 }
 
@@ -439,7 +446,7 @@ static bool unit(struct hc_core *c)
 	struct hc_frame f;
 	uint32_t timer;
 
-	if (hc_part_work(c))
+	if (hc_restore_watch(c) || hc_part_work(c))
 		return true;
 	if (hc_emit_ring(c, &f)) {
 		hc_assert(!message(c, HC_SELF_NODE, &f));
@@ -455,7 +462,8 @@ static bool unit(struct hc_core *c)
 	}
 	if (hc_channel_work(c))
 		return true;
-	if (hc_split_work(c) || hc_session_reap(c) || hc_batch_work(c) || tell_storage(c))
+	if (hc_split_work(c) || hc_session_reap(c) || hc_batch_work(c) || tell_storage(c) ||
+	    hc_drain_work(c))
 		return true;
 	timer = hc_timers_take(&c->timers, c->now);
 	if (timer == HC_NONE)
@@ -483,8 +491,9 @@ uint64_t hc_core_deadline(const struct hc_core *c)
 {
 	uint64_t chan, timer;
 
-	if (c->work.count || c->ring_used || c->over.count || c->reaping.count || c->answering ||
-	    c->batching.count || c->tell_storage || stored_waits(c))
+	if (c->watch_from != c->watch_to || c->work.count || c->ring_used || c->over.count ||
+	    c->reaping.count || c->answering || c->batching.count || c->tell_storage ||
+	    stored_waits(c) || hc_drain_has_work(c))
 		return c->now;
 	chan = hc_channel_deadline(c);
 	timer = hc_timers_next(&c->timers);
@@ -514,6 +523,9 @@ void hc_core_counts(const struct hc_core *c, struct hc_core_counts *n)
 				     .hints_kept = a.hints_kept,
 				     .hints_broken = a.hints_broken,
 				     .hints_unknown = a.hints_unknown};
+	n->drained = c->drain.on;
+	if (c->drain.session && c->drain.until > c->now)
+		n->drain_ns = c->drain.until - c->now;
 	for (i = 0; i < c->ndevices; i++) {
 		n->devices += c->devices[i].fact.present;
 		n->simulated += c->devices[i].fact.present && c->devices[i].fact.simulated;

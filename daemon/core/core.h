@@ -8,7 +8,7 @@
  * in order; tests and the simulator carry them by hand. Same events, same actions, byte for byte.
  *
  * What reveals a state waits until it is stored: the core sends PERSIST, and goes on at the
- * event PERSISTED of that number.
+ * event PERSISTED of that number. A death on this node alone does not wait; see home_life.c.
  *
  * Work in a step is bounded: what does not fit in `out` stays in the core, and hc_core_deadline
  * says "now" until it is done.
@@ -35,7 +35,8 @@ struct hc_limits {
 	uint32_t links;                    /* between devices of this node */
 	uint32_t requests, pieces; /* of channels, waiting and granted ones together */
 	uint32_t channels, wants;          /* granted ones; calls that wait, and tickets */
-	uint32_t quota_channels, quota_waiting, quota_memory_mib; /* for one uid */
+	uint32_t quota_channels, quota_waiting; /* for one uid */
+	uint64_t quota_memory; /* bytes of shared memory, for one uid */
 };
 
 /* Settings that may change at run time (event CONFIG); origin as in "default" or "FILE:LINE". */
@@ -115,11 +116,13 @@ enum hc_event_kind {
 	HC_EV_OPS_SAMPLE, /* answer to SCAN */
 	HC_EV_ROW,        /* a stored domain, before START */
 	HC_EV_CHANNEL_ROW, /* a stored channel, after the domains, devices and links */
+	HC_EV_UNREAD,     /* a session did not read its events: so many were dropped */
 };
 
 struct hc_event {
 	enum hc_event_kind kind;
-	uint64_t session; /* REQUEST, SESSION_LOST: low 32 bits are a slot below limits.sessions */
+	uint64_t session; /* REQUEST, SESSION_LOST, UNREAD: low 32 bits are a slot below
+			     limits.sessions */
 	union {
 		struct {
 			const struct hc_frame *frame;
@@ -153,6 +156,7 @@ struct hc_event {
 			bool readable;    /* false: the arena is gone or holds nonsense */
 		} ops;
 		struct hc_str row;
+		uint64_t unread; /* since the session began */
 	} u;
 };
 
@@ -264,6 +268,8 @@ struct hc_core_counts {
 	uint32_t channels, waiting;
 	uint64_t lapsed, granted_at_once, granted_later, channel_refused;
 	uint64_t hints_kept, hints_broken, hints_unknown;
+	bool drained;      /* no new domains */
+	uint64_t drain_ns; /* and somebody waits for those there are, for so long */
 };
 void hc_core_counts(const struct hc_core *core, struct hc_core_counts *counts);
 

@@ -512,7 +512,7 @@ START_TEST(quotas_name_themselves)
 	world_defaults(&limits, &settings);
 	limits.quota_channels = 3;
 	limits.quota_waiting = 1;
-	limits.quota_memory_mib = 5;
+	limits.quota_memory = 5u << 20;
 	start_with(&limits, 2);
 	acquire(rank[0], 0, 1, 700, false);
 	acquire(rank[0], 0, 1, 500, true);
@@ -530,7 +530,7 @@ START_TEST(quotas_name_themselves)
 	big.buffer = 4u << 20;
 	world_acquire(&w, rank[0], domain, 0, &big, 1, false, 0, 0);
 	ck_assert_int_eq(rank[0]->code, HC_E_LIMIT);
-	ck_assert_ptr_nonnull(strstr(rank[0]->text, "quota_memory_mib (5 MiB)"));
+	ck_assert_ptr_nonnull(strstr(rank[0]->text, "quota_memory_mib is 5"));
 	acquire(rank[0], 0, 1, 600, true);
 	ck_assert_int_eq(rank[0]->code, HC_E_LIMIT);
 	ck_assert_ptr_nonnull(strstr(rank[0]->text, "quota_waiting (1)"));

@@ -53,7 +53,7 @@ static void raw(bool peer)
 	uint64_t id = some_id();
 	uint32_t i, to = next() % 2;
 
-	f.head.type = (uint16_t)(peer ? 100 + next() % 20 : next() % 64);
+	f.head.type = (uint16_t)(peer ? 100 + next() % 20 : next() % 80);
 	f.body_len = next() * 2u;
 	for (i = 0; i < f.body_len; i++)
 		body[i] = next();
@@ -116,12 +116,34 @@ static void join(void)
 	}
 }
 
+static void channel(void)
+{
+	struct world_client *c = someone();
+	struct world_piece p[2] = {{.peer = next() % 3, .mbps = next() * 10u},
+				   {.peer = next() % 3, .flags = next() % 2}};
+	const uint64_t known = c->ngrants ? c->grants[next() % c->ngrants].channel : next();
+
+	p[0].type = next() % 9;
+	switch (next() % 4) {
+	case 0: world_open(&w, c, known, next() % 3); return;
+	case 1: world_release(&w, c, known, next() % 3); return;
+	default:
+		world_acquire(&w, c, some_id(), next() % 3, p, 1 + next() % 2, next() % 2,
+			      next() * 10u, next() * 10u);
+		return;
+	}
+}
+
 static void event(void)
 {
 	struct world_client *c;
 	uint32_t i, j;
 
-	switch (next() % 16) {
+	switch (next() % 20) {
+	case 16:
+	case 17:
+	case 18:
+	case 19: channel(); return;
 	case 0:
 	case 1: raw(true); return;
 	case 2: raw(false); return;
@@ -166,6 +188,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	lim.ranks_per_domain = 8;
 	world_start_with(&w, 2, &lim, &set, 8, 1);
 	w.show = 0;
+	for (n = 0; n < 2; n++)
+		world_link(&w, n,
+			   &(struct hc_link_fact){.type = HC_W_link_type_SHM,
+						  .a = HC_NONE,
+						  .b = HC_NONE,
+						  .mbps = 1000,
+						  .vcs = 4,
+						  .present = true});
 	world_table(&table, 3, 2);
 	for (n = 0; left && n < 200; n++)
 		event();

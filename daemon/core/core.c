@@ -32,10 +32,8 @@ static void lay_out(struct hc_core *c, struct hc_mem *m, const struct hc_limits 
 {
 	uint32_t asks = lim->sessions * 2 + 1024, processes = lim->sessions + 1024, i;
 	uint32_t batches = lim->sessions < HC_BATCHES ? lim->sessions : HC_BATCHES;
-	const struct hc_admit_limits admit = {.links = lim->links,
-					      .requests = lim->requests,
-					      .pieces = lim->pieces,
-					      .owners = lim->owners};
+	const struct hc_admit_limits admit = {
+		.links = lim->links, .requests = lim->requests, .pieces = lim->pieces};
 	uint64_t *blocks;
 
 	c->lim = *lim;
@@ -53,7 +51,7 @@ static void lay_out(struct hc_core *c, struct hc_mem *m, const struct hc_limits 
 	hc_links_init(&c->process_links, m, processes);
 	c->devices = hc_mem_take(m, lim->devices, sizeof(*c->devices));
 	c->link_facts = hc_mem_take(m, lim->links, sizeof(*c->link_facts));
-	hc_admit_init(&c->admit, m, &admit);
+	c->admit = hc_admit_init(m, &admit);
 	c->parts = hc_mem_take(m, lim->domains, sizeof(*c->parts));
 	hc_pool_init(&c->part_pool, m, lim->domains);
 	hc_index_init(&c->part_by_id, m, lim->domains);
@@ -117,7 +115,7 @@ static void set(struct hc_core *c, const struct hc_settings *s)
 						.hint_hold_ns = s->hint_hold_ns};
 
 	c->set = *s;
-	hc_admit_set(&c->admit, &admit);
+	hc_admit_set(c->admit, &admit);
 }
 
 struct hc_core *hc_core_init(void *memory, size_t bytes, const struct hc_limits *limits,

@@ -30,10 +30,10 @@ struct hc_limits {
 	uint32_t ranks; /* rank slots over all domains of the node; rounded up to a power of two */
 	uint32_t ranks_per_domain;
 	uint32_t devices;
-	uint32_t ended;                    /* ended domains whose reason is kept */
-	uint32_t quota_domains;            /* for one uid */
-	uint32_t links;                    /* between devices of this node */
-	uint32_t requests, pieces, owners; /* of channels, waiting and granted ones together */
+	uint32_t ended;            /* ended domains whose reason is kept */
+	uint32_t quota_domains;    /* for one uid */
+	uint32_t links;            /* between devices of this node */
+	uint32_t requests, pieces; /* of channels, waiting and granted ones together */
 };
 
 /* Settings that may change at run time (event CONFIG); origin as in "default" or "FILE:LINE". */

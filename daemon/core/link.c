@@ -32,7 +32,7 @@ static void tell_admission(struct hc_core *c, uint32_t link)
 		.mbps = f->mbps,
 		.vcs = f->vcs};
 
-	hc_admit_link_set(&c->admit, c->now, link, &fact);
+	hc_admit_link_set(c->admit, c->now, link, &fact);
 }
 
 static bool same_link(const struct hc_link_fact *x, const struct hc_link_fact *y)
@@ -46,7 +46,7 @@ bool hc_link_known(const struct hc_core *c, uint32_t link)
 
 	if (c->link_facts[link].present)
 		return true;
-	hc_admit_link_use(&c->admit, link, &use);
+	hc_admit_link_use(c->admit, link, &use);
 	return use.used_vcs || use.waiting;
 }
 

@@ -20,7 +20,7 @@
 #ifndef HC_STATE_H
 #define HC_STATE_H
 
-#include "admitimp.h"
+#include "admit.h"
 #include "core.h"
 #include "hash.h"
 #include "table.h"
@@ -292,7 +292,7 @@ struct hc_core {
 
 	struct hc_link_fact *link_facts; /* by number; see link.h */
 	uint32_t nlinks;                 /* numbers that were given out */
-	struct hc_admit admit;
+	struct hc_admit *admit;
 
 	struct hc_part *parts;
 	struct hc_pool part_pool;

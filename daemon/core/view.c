@@ -342,7 +342,7 @@ static bool link_row(struct page *g, uint32_t n)
 				   .latency_source = hc_str(f->latency_source),
 				   .vcs_source = hc_str(f->vcs_source)};
 
-	hc_admit_link_use(&g->c->admit, n, &u);
+	hc_admit_link_use(g->c->admit, n, &u);
 	r.limit_mbps = u.limit_mbps;
 	r.used_ab_mbps = u.used_mbps[0];
 	r.used_ba_mbps = u.used_mbps[1];

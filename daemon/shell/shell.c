@@ -217,7 +217,6 @@ static void set_limits(struct hc_shell *sh)
 	l->links = HC_LINKS_MAX;
 	l->requests = CHANNELS_MAX;
 	l->pieces = PIECES_MAX;
-	l->owners = CHANNELS_MAX; /* an owner is there only while it asks or holds */
 }
 
 static int make_loop(struct hc_shell *sh)

@@ -22,8 +22,7 @@ void world_defaults(struct hc_limits *limits, struct hc_settings *settings)
 				     .quota_domains = 1u << 20,
 				     .links = 64,
 				     .requests = 256,
-				     .pieces = 1024,
-				     .owners = 256};
+				     .pieces = 1024};
 	*settings = (struct hc_settings){.connect_timeout_ns = 120ull * 1000 * WORLD_MS,
 					 .drain_timeout_ns = 30ull * 1000 * WORLD_MS,
 					 .orphan_grace_ns = 5ull * 1000 * WORLD_MS,

@@ -26,8 +26,8 @@
 #define ROW_RANKS_MAX   16384u /* the row of a domain has to fit into the buffer of actions */
 #define ENDED_KEPT      1024u  /* half a MiB; older ones are in the journal */
 #define ENDED_KEEP_NS   3600000000000u
-#define CHANNELS_MAX    65536u  /* requests for channels, waiting and granted */
-#define PIECES_MAX      262144u /* of them together */
+#define CHANNELS_MAX    32768u /* requests for channels, waiting and granted */
+#define PIECES_MAX      65536u /* channels that those are for */
 #define SECOND_NS       1000000000ull
 #define STOP_LIMIT_US   800000
 

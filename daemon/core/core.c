@@ -19,6 +19,7 @@
 #include "rights.h"
 #include "session.h"
 #include "split.h"
+#include "user.h"
 #include "view.h"
 
 #include <stdio.h>
@@ -40,9 +41,9 @@ static void lay_out(struct hc_core *c, struct hc_mem *m, const struct hc_limits 
 	blocks = hc_mem_take(m, lim->sessions, HC_ARENA_BLOCKS / 8);
 	for (i = 0; m->base && i < lim->sessions; i++)
 		c->sessions[i].blocks = blocks + (size_t)i * (HC_ARENA_BLOCKS / 64);
-	c->users = hc_mem_take(m, 2 * lim->domains, sizeof(*c->users));
-	hc_pool_init(&c->user_pool, m, 2 * lim->domains);
-	hc_index_init(&c->user_index, m, 2 * lim->domains);
+	c->users = hc_mem_take(m, HC_USERS(lim->domains), sizeof(*c->users));
+	hc_pool_init(&c->user_pool, m, HC_USERS(lim->domains));
+	hc_index_init(&c->user_index, m, HC_USERS(lim->domains));
 	c->processes = hc_mem_take(m, processes, sizeof(*c->processes));
 	hc_pool_init(&c->process_pool, m, processes);
 	hc_index_init(&c->process_index, m, processes);

@@ -8,7 +8,7 @@
  * in order; tests and the simulator carry them by hand. Same events, same actions, byte for byte.
  *
  * What reveals a state waits until it is stored: the core sends PERSIST, and goes on at the
- * event PERSISTED of that number.
+ * event PERSISTED of that number. A death on this node alone does not wait; see home_life.c.
  *
  * Work in a step is bounded: what does not fit in `out` stays in the core, and hc_core_deadline
  * says "now" until it is done.
@@ -32,6 +32,7 @@ struct hc_limits {
 	uint32_t devices;
 	uint32_t ended;         /* ended domains whose reason is kept */
 	uint32_t quota_domains; /* for one uid */
+	uint64_t quota_memory;  /* bytes of shared memory, for one uid */
 };
 
 /* Settings that may change at run time (event CONFIG); origin as in "default" or "FILE:LINE". */

@@ -35,6 +35,7 @@
 /* What a uid has, see user.h. */
 struct hc_user {
 	uint32_t charged[2]; /* domains, by enum hc_charge */
+	uint64_t memory;     /* bytes */
 };
 
 /* A process of this node that has a session or holds a seat. */
@@ -142,7 +143,7 @@ struct hc_place {
 	uint32_t asked_ms; /* the limit that its caller gave, 0 = none */
 	uint16_t node;
 	uint8_t state; /* HC_W_member_state_* */
-	uint8_t told;  /* of a death: 0 new, 1 in the row that is being stored, 2 told */
+	uint8_t told;  /* of a death: 0 new, 1 told, 2 told by an earlier daemon */
 	bool heard;    /* its node has answered in this round */
 	bool gave_up;  /* expected again: it had come, and went at its own deadline */
 };
@@ -151,7 +152,7 @@ enum hc_home_step { /* what the home waits for */
 		    HOME_NOTHING,
 		    HOME_PREPARING,  /* PREPARED of `pending` nodes */
 		    HOME_COMMITTING, /* the stored row, then COMMIT */
-		    HOME_DAMAGING,   /* the stored row, then STATE */
+		    HOME_DAMAGING,   /* the stored row, then STATE if that was not sent at once */
 		    HOME_CUTTING,    /* CUT_REPORT of `pending` nodes */
 		    HOME_DRAINING,   /* DRAIN_REPORT of `pending` nodes */
 		    HOME_ENDING,     /* the deleted row, then GONE */

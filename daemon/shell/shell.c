@@ -244,6 +244,7 @@ static void set_limits(struct hc_shell *sh)
 	l->devices = HC_DEVICES_MAX;
 	l->ended = sh->conf.domains_max < ENDED_KEPT ? sh->conf.domains_max : ENDED_KEPT;
 	l->quota_domains = sh->conf.quota_domains;
+	l->quota_memory = (uint64_t)sh->conf.quota_memory_mib << 20;
 }
 
 static int make_loop(struct hc_shell *sh)

@@ -85,6 +85,12 @@ struct world_record {
 	char cause[512];
 };
 
+/* A process whose end its kernel knows. */
+struct world_dead {
+	uint32_t node, pid;
+	bool watched; /* the node's core wants to hear of it */
+};
+
 struct world_message {
 	uint32_t from, to, len;
 	uint8_t *bytes;
@@ -126,6 +132,8 @@ struct world {
 	bool hold_store[WORLD_NODES], hold_scan, quiet_checks, hold_deadline;
 	bool arenas_lost; /* no block can be read */
 	uint64_t asked[WORLD_NODES], stored[WORLD_NODES];
+	struct world_dead *dead;
+	uint32_t ndead, dead_cap;
 	struct world_row *rows; /* what the store was asked for */
 	uint32_t nrows, rows_cap;
 	struct world_scan *scans;
@@ -146,8 +154,8 @@ void world_start_with(struct world *w, uint32_t nodes, const struct hc_limits *l
 		      const struct hc_settings *settings, uint32_t devices, uint64_t seed);
 void world_defaults(struct hc_limits *limits, struct hc_settings *settings);
 void world_end(struct world *w);
-/* The daemon of a node is killed and started: it has what was stored. Connections are gone,
- * processes and their arenas are not. */
+/* The daemon of a node is killed and started: it has what was stored, and its kernel says which of
+ * those processes are dead. Connections are gone, processes and their arenas are not. */
 void world_restart(struct world *w, uint32_t node);
 /* A row that somebody wrote into its database, before a restart. */
 void world_put_row(struct world *w, uint32_t node, uint64_t id, const void *bytes, uint32_t len);

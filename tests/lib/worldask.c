@@ -121,6 +121,10 @@ void world_dead(struct world *w, uint32_t node, uint32_t pid)
 	for (i = 0; i < w->nseats; i++)
 		if (w->seats[i].node == node && w->seats[i].pid == pid)
 			w->seats[i].live = false;
+	if (!world_knows_dead(w, node, pid)) {
+		w->dead = world_grow(w->dead, w->ndead, &w->dead_cap, sizeof(*w->dead));
+		w->dead[w->ndead++] = (struct world_dead){.node = node, .pid = pid};
+	}
 	world_event(w, node, &ev);
 	world_settle(w);
 }

@@ -306,6 +306,43 @@ START_TEST(a_death_after_the_restart_is_told_once)
 }
 END_TEST
 
+/* Killed when it had told the death and had not stored it. */
+START_TEST(a_death_that_was_told_and_not_stored_is_found_again)
+{
+	struct world_record before, after;
+	uint32_t k;
+
+	start(3);
+	world_store_hold(&w, 0, true);
+	world_die(&w, cl[1]);
+	ck_assert_uint_eq(cl[0]->event_kind, HC_W_event_code_RANK_DIED);
+	before = *world_record(&w, 0, id);
+	ck_assert_uint_eq(before.state, HC_W_domain_state_DAMAGED);
+	for (k = 0; k < 2; k++) { /* the second time it has it from its row, or again not */
+		world_restart(&w, 0);
+		after = *world_record(&w, 0, id);
+		ck_assert_uint_eq(after.state, HC_W_domain_state_DAMAGED);
+		ck_assert_uint_gt(after.number, before.number);
+		ck_assert_uint_eq(after.cause_kind, before.cause_kind);
+		ck_assert_uint_eq(after.cause_rank, 1);
+		ck_assert_uint_eq(after.cause_pid, 101);
+		ck_assert_str_eq(after.cause, before.cause);
+		ck_assert_uint_eq(seat_state(id, 1), HC_W_member_state_DEAD);
+		before = after;
+	}
+	world_store_hold(&w, 0, false);
+	cl[0] = member(100);
+	world_come_back(&w, cl[0], id, 0, world_seat(&w, id, 0)->block);
+	ck_assert_uint_eq(cl[0]->event_kind, HC_W_event_code_RANK_DIED);
+	ck_assert_uint_eq(cl[0]->event_pid, 101);
+	world_restart(&w, 0); /* stored by now */
+	ck_assert_uint_eq(state_of(id), HC_W_domain_state_DAMAGED);
+	ck_assert_str_eq(world_record(&w, 0, id)->cause, before.cause);
+	all_die();
+	end();
+}
+END_TEST
+
 START_TEST(nobody_is_left)
 {
 	start(2);
@@ -584,6 +621,7 @@ static void add(TCase *t_)
 	tcase_add_test(t_, a_lost_answer_of_all_local_devices_is_given_again);
 	tcase_add_test(t_, a_root_info_of_the_daemon_before);
 	tcase_add_test(t_, a_death_after_the_restart_is_told_once);
+	tcase_add_test(t_, a_death_that_was_told_and_not_stored_is_found_again);
 	tcase_add_test(t_, nobody_is_left);
 	tcase_add_test(t_, a_departure_keeps_its_cut);
 	tcase_add_test(t_, a_departure_that_was_not_stored);

@@ -178,6 +178,7 @@ struct hcomm_session {
 	uint32_t pause_ms; /* doubled at each attempt in vain */
 	struct hc_sess sess;
 	struct hc_sleeper *sleepers;
+	struct hc_call *aside; /* requests that wait for the next connection; aside.c */
 
 	struct hc_env env;
 	char socket[HC_SOCKET_PATH_MAX + 1];
@@ -281,6 +282,16 @@ void hc_wait_pass_on(struct hcomm_session *s);
 void hc_wait_drop(struct hcomm_session *s, const char *why);
 /* For close: calls without a waiter are finished with no session, others are nobody's. */
 struct hc_sink hc_wait_quiet(void);
+
+/* ---- aside.c: requests without a waiter, sent again; the lock is held ---- */
+/* Keep a copy of a request that is about to be sent. */
+int hc_aside_keep(struct hc_call *c, const uint8_t *frame, size_t len, int pass);
+/* Its connection was lost. False: it was not kept, or was sent often and long enough. */
+bool hc_aside_put(struct hcomm_session *s, struct hc_call *c);
+void hc_aside_send(struct hcomm_session *s, uint64_t deadline);
+/* What has waited for too long has failed. */
+void hc_aside_expire(struct hcomm_session *s);
+void hc_aside_drop(struct hcomm_session *s); /* at close */
 
 /* ---- event.c ---- */
 void hc_event_queue(struct hcomm_session *s, const struct hc_m_event *e);

@@ -473,6 +473,7 @@ static int start_split(const struct hc_parent *p, const struct hc_m_split *m,
 		return hc_refuse(HC_E_NO_MEMORY, "no memory for the request");
 	hc_call_init(&w->call, HC_MSG_split_r);
 	w->call.finish = finish_split;
+	w->call.until = hc_join_until(p->session);
 	w->handle = d->handle;
 	hc_str_copy(wish->name, w->name, sizeof(w->name));
 	w->sub = sub_msg(p, hc_str(w->name), m->timeout_ms);
@@ -496,6 +497,8 @@ static int split_later(const struct hc_parent *p, const struct hc_m_split *m,
 		r = hc_domain_new(p->session, &d);
 	if (!r) {
 		r = start_split(p, m, wish, d);
+		if (r == HC_E_PEER_CLOSED && !hc_wait_ready(p->session, deadline))
+			r = start_split(p, m, wish, d); /* it was lost before, unnoticed */
 		if (r == HC_E_IN_PROGRESS)
 			*domain = d->handle;
 		else

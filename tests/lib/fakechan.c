@@ -147,7 +147,8 @@ bool fake_channel(struct fake_conn *c, const struct hc_frame *f)
 	default: break;
 	}
 	hc_want(!hc_decode(&hc_desc_channel_release, 1, f->body, f->body_len, &m));
-	if (m.channel > FAKE_CHANNEL && m.channel < FAKE_CHANNEL + count)
+	/* also one of an earlier process */
+	if (m.channel > FAKE_CHANNEL && m.channel < FAKE_CHANNEL + HC_STATUS_SLAB)
 		fake_revoke(c->fake, (uint32_t)(m.channel - FAKE_CHANNEL));
 	return fake_done(c, f, 0, "");
 }

@@ -20,4 +20,12 @@ int hc_user_may(const struct hc_core *c, uint32_t uid, enum hc_charge what, char
 void hc_user_charge(struct hc_core *c, uint32_t uid, enum hc_charge what);
 void hc_user_release(struct hc_core *c, uint32_t uid, enum hc_charge what);
 
+enum hc_hold { HC_HOLD_CHANNELS, HC_HOLD_WAITING, HC_HOLD_MEMORY /* KiB */ };
+
+/* May uid hold that much more? 0, or LIMIT with the quota, its value and the uid. */
+int hc_user_may_hold(const struct hc_core *c, uint32_t uid, enum hc_hold what, uint64_t amount,
+		     char *text, size_t bytes);
+void hc_user_hold(struct hc_core *c, uint32_t uid, enum hc_hold what, uint64_t amount);
+void hc_user_unhold(struct hc_core *c, uint32_t uid, enum hc_hold what, uint64_t amount);
+
 #endif

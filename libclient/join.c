@@ -82,13 +82,34 @@ int hc_wishes(const struct hcomm_config *config, struct hc_wishes *w)
 				 c.weight);
 	if (c.shared > 1)
 		return hc_refuse(HC_E_INVALID, "config->shared is %u; wanted: 0 or 1", c.shared);
+	if (c.channel_wait > 1)
+		return hc_refuse(HC_E_INVALID, "config->channel_wait is %u; wanted: 0 or 1",
+				 c.channel_wait);
+	if (!c.channels && (c.channel_mbps || c.channel_hold_ms || c.channel_wait))
+		return hc_refuse(HC_E_INVALID,
+				 "config->channels is 0, and other wishes for channels are set; "
+				 "wanted: how many from each rank to the next");
 	r = check_name(c.name, "name", &w->name);
 	if (!r)
 		r = check_name(c.server, "server", &w->server);
+	w->channels = c.channels;
+	w->channel_mbps = c.channel_mbps;
+	w->channel_hold_ms = c.channel_hold_ms;
+	w->channel_wait = (uint8_t)c.channel_wait;
 	w->shared = (uint8_t)c.shared;
 	w->priority = (uint8_t)c.priority;
 	w->weight = (uint8_t)(c.weight ? c.weight : 1);
 	return r;
+}
+
+int hc_wishes_no_channels(const struct hc_wishes *w)
+{
+	if (!w->channels)
+		return 0;
+	return hc_refuse(HC_E_NOT_SUPPORTED,
+			 "config->channels is %u; wanted: 0 here, and hcomm_channel_acquire in the "
+			 "new domain",
+			 w->channels);
 }
 
 /* ---- slabs ---- */
@@ -541,6 +562,7 @@ static void over(struct hcomm_session *s, struct hc_domain *d, const char *why)
 			       .text = hc_str(why)};
 
 	hc_ops_detach(&d->ops);
+	hc_chans_over(d);
 	d->phase = HC_PHASE_FAILED;
 	d->error = HC_E_GONE;
 	if (d->ending)

@@ -58,7 +58,8 @@ static struct hc_call **place(struct hc_sess *s, uint32_t id)
 
 bool hc_sess_carries(uint16_t want)
 {
-	return want == HC_MSG_joined || want == HC_MSG_batch_r;
+	return want == HC_MSG_joined || want == HC_MSG_batch_r || want == HC_MSG_channel_want_r ||
+	       want == HC_MSG_channel_open_r;
 }
 
 static uint32_t fresh_id(struct hc_sess *s)
@@ -143,14 +144,21 @@ static int keep_body(struct hc_call *c, const struct hc_frame *f)
 	return 0;
 }
 
+/* `channel_refused` is written as `error` is. */
+static bool is_refusal(const struct hc_frame *f)
+{
+	return (f->head.type == HC_MSG_error || f->head.type == HC_MSG_channel_refused) &&
+	       f->head.status < 0;
+}
+
 static int judge(const struct hc_call *c, const struct hc_frame *f)
 {
 	if (f->head.type == c->want)
 		return 0;
-	if (f->head.type == HC_MSG_error && f->head.status < 0 && hc_error_row(f->head.status))
+	if (is_refusal(f) && hc_error_row(f->head.status))
 		return -f->head.status;
 	/* an outcome of a newer daemon: its text still says what it is */
-	if (f->head.type == HC_MSG_error && f->head.status < 0)
+	if (is_refusal(f))
 		return HC_E_INTERNAL;
 	return HC_E_MALFORMED;
 }
@@ -185,6 +193,17 @@ static int slab(struct hc_sess *s, const struct hc_frame *f, int fd, const struc
 	return r;
 }
 
+static int status_slab(struct hc_sess *s, const struct hc_frame *f, int fd,
+		       const struct hc_sink *sink)
+{
+	struct hc_m_status_slab m;
+	int r = hc_decode(&hc_desc_status_slab, s->version, f->body, f->body_len, &m);
+
+	if (!r && sink->status_slab)
+		sink->status_slab(sink->context, &m, fd);
+	return r;
+}
+
 static int event(struct hc_sess *s, const struct hc_frame *f, int fd, const struct hc_sink *sink)
 {
 	struct hc_m_event m;
@@ -192,6 +211,8 @@ static int event(struct hc_sess *s, const struct hc_frame *f, int fd, const stru
 
 	if (f->head.type == HC_MSG_slab)
 		return slab(s, f, fd, sink);
+	if (f->head.type == HC_MSG_status_slab)
+		return status_slab(s, f, fd, sink);
 
 	/* a notice of a newer daemon */
 	if (f->head.type != HC_MSG_event)

@@ -61,6 +61,8 @@ struct hc_sink {
 	void (*event)(void *context, const struct hc_m_event *event);
 	/* a slab that later answers speak of; fd (or -1) stays the caller's; may be NULL */
 	void (*slab)(void *context, const struct hc_m_slab *slab, int fd);
+	/* the same of status registers */
+	void (*status_slab)(void *context, const struct hc_m_status_slab *slab, int fd);
 	/* an answer that nobody waits for any more */
 	void (*stray)(void *context, const struct hc_frame *frame);
 	void *context;

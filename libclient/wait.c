@@ -111,6 +111,18 @@ static void on_slab(void *context, const struct hc_m_slab *slab, int fd)
 	hc_join_slab(context, slab, fd);
 }
 
+static void on_status_slab(void *context, const struct hc_m_status_slab *slab, int fd)
+{
+	struct hcomm_session *s = context;
+
+	if (fd >= 0 && !hc_chan_slab(s, slab->slab, fd))
+		return;
+	/* the grant that speaks of it finds no register, and is given back */
+	s->status_lost = true;
+	hc_note(s, HC_SAY_WARN, "a status slab of hcommd was not mapped: %s",
+		fd < 0 ? "it came without its file" : hcomm_last_error());
+}
+
 static void on_stray(void *context, const struct hc_frame *f)
 {
 	hc_join_stray(context, f);
@@ -121,6 +133,7 @@ static struct hc_sink sink_of(struct hcomm_session *s)
 	return (struct hc_sink){.done = on_done,
 				.event = on_event,
 				.slab = on_slab,
+				.status_slab = on_status_slab,
 				.stray = on_stray,
 				.context = s};
 }
@@ -306,6 +319,8 @@ int hc_wait_connect(struct hcomm_session *s, uint64_t deadline)
 			hc_join_again(s, deadline);
 		if (s->aside && s->fd >= 0)
 			hc_aside_send(s, hc_deadline(HC_REQUEST_MS));
+		if (s->channels && s->fd >= 0)
+			hc_chans_again(s);
 	}
 	s->connecting = false;
 	wake_all(s);

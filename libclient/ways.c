@@ -187,6 +187,7 @@ HC_EXPORT int hcomm_join(struct hcomm_session *session, const struct hcomm_root_
 	m.shared = w.shared;
 	m.priority = w.priority;
 	m.weight = w.weight;
+	HC_WISH_CHANNELS(&m, &w);
 	return -join_root(session, &m, timeout_ms, domain);
 }
 
@@ -237,6 +238,7 @@ HC_EXPORT int hcomm_join_all_local(struct hcomm_session *session, const uint32_t
 	*domain = 0;
 	m.name = w.name;
 	m.shared = w.shared;
+	HC_WISH_CHANNELS(&m, &w);
 	return -hc_join_run(session, &j, domain);
 }
 
@@ -275,6 +277,8 @@ HC_EXPORT int hcomm_attach(struct hcomm_session *session, const char *name, uint
 			      name && *name ? "too long" : "empty", HC_NAME_MAX);
 	if (!r)
 		r = hc_wishes(config, &w);
+	if (!r)
+		r = hc_wishes_no_channels(&w);
 	if (!r)
 		r = hc_timeout(session, timeout_ms, session->connect_timeout_ms, &ms, &j.deadline);
 	if (r)
@@ -377,6 +381,8 @@ HC_EXPORT int hcomm_sub(hcomm_domain parent, const uint32_t *ranks, uint32_t cou
 			      RANKS_MAX);
 	if (!r)
 		r = hc_wishes(config, &w);
+	if (!r)
+		r = hc_wishes_no_channels(&w);
 	if (!r)
 		r = hc_parent_get(parent, false, &p);
 	if (!r)
@@ -546,6 +552,8 @@ HC_EXPORT int hcomm_split(hcomm_domain parent, int32_t color, int32_t key,
 		r = hc_refuse(HC_E_INVALID, "domain is NULL; wanted: where to put the handle");
 	if (!r)
 		r = hc_wishes(config, &w);
+	if (!r)
+		r = hc_wishes_no_channels(&w);
 	if (!r)
 		r = hc_parent_get(parent, false, &p);
 	if (!r)

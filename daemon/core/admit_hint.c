@@ -20,64 +20,42 @@
 #include <string.h>
 
 #define UNIT_MIN_NS   100000u
-#define SAMPLES_TRUST 200u
-#define SAMPLES_FADE  1024u
+#define SAMPLES_LEAST 8u
+#define SAMPLES_FEW   64u
+#define JUDGED_FEW    1000u
+/* in units of 1/256 */
+#define FACTOR_FIRST    (6u << 8)
+#define FACTOR_DECLARED (1u << 8)
+#define FACTOR_MIN      1024u / 4
+#define FACTOR_MAX      (4096u << 8)
 
-/* ---- how late tickets are ---- */
+/* ---- the lead ---- */
 
-static unsigned mark_of(uint64_t late_ns, uint64_t unit_ns)
+static uint32_t factor_of(const struct hc_adm_lead *m, bool declared)
 {
-	const uint64_t x = late_ns / ((unit_ns >> 6) + 1);
-	unsigned log, mark;
-
-	if (!x)
-		return 0;
-	log = 63u - (unsigned)__builtin_clzll(x);
-	mark = 1 + 4 * log + (unsigned)(((x << 2) >> log) & 3);
-	return mark < HC_ADMIT_MARKS ? mark : HC_ADMIT_MARKS - 1;
+	return m->factor ? m->factor : declared ? FACTOR_DECLARED : FACTOR_FIRST;
 }
 
-/* The upper edge of a mark. */
-static uint64_t mark_ns(unsigned mark, uint64_t unit_ns)
+static uint64_t lead(const struct hc_adm_lead *m, bool declared, uint64_t unit_ns)
 {
-	const uint64_t step = (unit_ns >> 6) + 1;
-
-	if (!mark)
-		return step;
-	mark--;
-	return (step * (5 + mark % 4) << mark / 4) >> 2;
+	return (unit_ns >> 8) * factor_of(m, declared);
 }
 
-static uint64_t lead(const struct hc_adm_marks *m, bool declared, uint64_t unit_ns)
+/* A quarter up when a hint is broken, 1/1024 down when one is kept: it settles where one of 256
+ * is broken. Those that were given before the last step up tell nothing new. */
+void hc_adm_judge(struct hc_admit *s, uint64_t now, const struct hc_adm_request *r, bool kept)
 {
-	const unsigned guess = mark_of(unit_ns * (declared ? 1 : 6), unit_ns);
-	const uint32_t allowed = m->sum / 200;
-	uint32_t above = 0;
-	unsigned i;
+	struct hc_adm_lead *m = &s->link[r->hint_link].lead[r->declared];
+	uint32_t f = factor_of(m, r->declared);
 
-	for (i = HC_ADMIT_MARKS - 1; i; i--) {
-		above += m->count[i];
-		if (i == guess && m->sum < SAMPLES_TRUST)
-			above++;
-		if (above > allowed)
-			break;
-	}
-	return mark_ns(i, unit_ns);
-}
-
-void hc_adm_judge(struct hc_admit *s, uint64_t now, uint32_t request)
-{
-	const struct hc_adm_request *r = &s->request[request];
-	struct hc_adm_marks *m = &s->link[r->hint_link].marks[r->declared];
-	unsigned i;
-
-	m->count[mark_of(now - r->wake_at, r->unit_ns)]++;
-	if (++m->sum < SAMPLES_FADE)
-		return;
-	m->sum = 0;
-	for (i = 0; i < HC_ADMIT_MARKS; i++) {
-		m->count[i] /= 2;
-		m->sum += m->count[i];
+	if (kept) {
+		f -= f / (m->judged < JUDGED_FEW ? 512 : 2048);
+		m->factor = f > FACTOR_MIN ? f : FACTOR_MIN;
+		m->judged++;
+	} else if (now >= m->raised_at + lead(m, r->declared, r->unit_ns)) {
+		m->factor = f + f / 4 < FACTOR_MAX ? f + f / 4 + 1 : FACTOR_MAX;
+		m->raised_at = now;
+		m->judged++;
 	}
 }
 
@@ -106,29 +84,38 @@ static uint64_t by_ends(const struct hc_admit *s, const struct hc_adm_link *l, u
 	return HC_ADMIT_HINT_NONE;
 }
 
-static uint64_t by_rate(const struct hc_adm_link *l, uint64_t now, uint64_t cost)
+/* By the mean time that something is held; with or without what it lay uncollected before. */
+static uint64_t by_rate(const struct hc_adm_link *l, uint64_t now, uint64_t cost, bool collected)
 {
-	double occupied = (double)l->occupied;
+	const uint64_t span = now > l->seen_at ? (now >> 10) - (l->seen_at >> 10) : 0;
+	uint64_t occupied = l->occupied + l->used_cost * span;
+	double declared = 0, observed = 0;
 
-	if (now > l->seen_at)
-		occupied += (double)l->used_cost * (double)((now >> 10) - (l->seen_at >> 10));
+	if (collected)
+		occupied -= l->idle + l->used_absent * span;
+	if (l->declared_cost)
+		declared = (double)l->declared_time / (double)l->declared_cost;
 	if (l->returned)
-		return to_ns((double)cost * 1024 * (occupied / (double)l->returned) /
-			     HC_ADMIT_COST_ONE);
-	if (l->declared_rate)
-		return to_ns((double)cost * (1u << 30) / (double)l->declared_rate);
-	return HC_ADMIT_HINT_NONE;
+		observed = (double)occupied / (double)l->returned;
+	if (l->releases < SAMPLES_LEAST && !l->declared_cost)
+		return HC_ADMIT_HINT_NONE;
+	if (l->releases < SAMPLES_FEW && declared > observed)
+		observed = declared;
+	return to_ns((double)cost * 1024 * observed / HC_ADMIT_COST_ONE);
 }
 
-static uint64_t ahead_of(const struct hc_adm_request *r, const struct hc_adm_entry *e,
-			 const struct hc_adm_link *l)
+/* What would be served before it. In the set only smaller tickets are; all of about its size. */
+static uint64_t ahead_of(const struct hc_admit *s, const struct hc_adm_request *r,
+			 const struct hc_adm_entry *e, const struct hc_adm_link *l)
 {
 	uint64_t cost = l->set_demand;
 	unsigned c;
 
+	if (e->where == HC_ADM_SET)
+		return cost / l->set_count * hc_tree_before(s->set_node, (uint32_t)(e - s->entry));
 	for (c = r->order; c < HC_ADMIT_CLASSES; c++)
-		cost += l->class[c].demand + l->asleep[c];
-	return e->where == HC_ADM_OUT ? cost : cost - e->cost;
+		cost += l->class[c].demand;
+	return e->where == HC_ADM_FLOW ? cost - e->cost : cost;
 }
 
 static uint64_t turn_on(const struct hc_admit *s, uint64_t now, const struct hc_adm_request *r,
@@ -137,7 +124,7 @@ static uint64_t turn_on(const struct hc_admit *s, uint64_t now, const struct hc_
 	const struct hc_adm_link *l = hc_adm_link_of(s, e);
 	const uint64_t free =
 		l->used_cost < HC_ADMIT_COST_ONE ? HC_ADMIT_COST_ONE - l->used_cost : 0;
-	const uint64_t ahead = ahead_of(r, e, l);
+	const uint64_t ahead = ahead_of(s, r, e, l);
 	uint64_t cost = ahead + e->cost, ns;
 
 	if (!ahead && l->used[0] + (uint64_t)e->need[0] <= l->limit &&
@@ -147,7 +134,7 @@ static uint64_t turn_on(const struct hc_admit *s, uint64_t now, const struct hc_
 	cost = cost > free ? cost - free : e->cost;
 	ns = by_ends(s, l, now, cost);
 	*declared = ns != HC_ADMIT_HINT_NONE;
-	return *declared ? ns : by_rate(l, now, cost);
+	return *declared ? ns : by_rate(l, now, cost, false);
 }
 
 struct turn {
@@ -178,32 +165,58 @@ static struct turn turn_of(const struct hc_admit *s, uint64_t now, const struct 
 
 /* ---- the hint ---- */
 
+/* The rate is an estimate: a little more than it says, and the more the less it was seen. */
+static uint64_t slack(const struct hc_adm_link *l, uint64_t ns)
+{
+	uint64_t root = 1;
+
+	while (root < 16 && (root + 1) * (root + 1) <= l->releases)
+		root++;
+	return ns + ns / 2 + 2 * ns / root;
+}
+
+/* Tickets wake one after the other, as fast as the link can serve them, not in heaps. */
+static uint64_t book(struct hc_adm_link *l, uint8_t order, uint64_t now, uint64_t turn_ns,
+		     uint64_t step_ns)
+{
+	uint64_t wake = now + turn_ns;
+	unsigned c;
+
+	for (c = order; c < HC_ADMIT_CLASSES; c++)
+		if (wake < l->booked[c] + step_ns)
+			wake = l->booked[c] + step_ns;
+	l->booked[order] = wake;
+	return wake - now;
+}
+
 uint64_t hc_adm_hint(struct hc_admit *s, uint64_t now, uint32_t request)
 {
 	struct hc_adm_request *r = &s->request[request];
 	const struct hc_adm_entry *e;
 	struct hc_adm_link *l;
 	struct turn t;
-	uint64_t unit, more;
+	uint64_t unit, more, most, booked;
 
 	if (!r->entries)
 		return HC_ADMIT_HINT_NONE;
 	t = turn_of(s, now, r);
 	e = &s->entry[t.entry];
 	l = hc_adm_link_of(s, e);
-	unit = by_rate(l, now, e->cost);
+	unit = by_rate(l, now, e->cost, true);
 	if (t.ns == HC_ADMIT_HINT_NONE || unit == HC_ADMIT_HINT_NONE)
 		return HC_ADMIT_HINT_NONE;
 	if (unit < UNIT_MIN_NS)
 		unit = UNIT_MIN_NS;
-	more = lead(&l->marks[t.declared], t.declared, unit);
-	if (r->state == HC_ADMIT_ASLEEP) {
-		r->wake_at = now + t.ns;
-		r->hint_link = e->link;
-		r->declared = t.declared;
-		r->unit_ns = unit;
-	}
-	return t.ns + more;
+	if (r->state == HC_ADMIT_AWAITED)
+		return slack(l, t.ns) + 4 * unit;
+	booked = book(l, r->order, now, t.ns, slack(l, by_rate(l, now, e->cost, false)));
+	r->wake_at = now + booked;
+	r->hint_link = e->link;
+	r->declared = t.declared && booked == t.ns;
+	r->unit_ns = unit;
+	most = to_ns((double)unit * 6 * HC_ADMIT_COST_ONE / e->cost);
+	more = lead(&l->lead[r->declared], r->declared, unit);
+	return booked + (more < most ? more : most);
 }
 
 uint64_t hc_adm_estimate(const struct hc_admit *s, uint64_t now, uint32_t request, uint32_t *ahead)

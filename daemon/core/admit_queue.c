@@ -530,8 +530,9 @@ bool hc_adm_pump(struct hc_admit *s, uint64_t now)
 	if (request == HC_NONE || !hc_adm_place(s, request, HC_ADM_NOW))
 		return true;
 	hc_adm_dequeue(s, request);
+	s->request[request].absent = s->request[request].state == HC_ADMIT_AWAITED;
 	hc_adm_commit(s, now, request);
 	hc_adm_leave(s, request);
-	hc_adm_granted(s, now, request);
+	hc_adm_granted(s, request);
 	return true;
 }

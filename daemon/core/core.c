@@ -9,6 +9,7 @@
 #include "core.h"
 
 #include "ask.h"
+#include "channel.h"
 #include "device.h"
 #include "drain.h"
 #include "emit.h"
@@ -44,9 +45,9 @@ static void lay_out(struct hc_core *c, struct hc_mem *m, const struct hc_limits 
 	blocks = hc_mem_take(m, lim->sessions, HC_ARENA_BLOCKS / 8);
 	for (i = 0; m->base && i < lim->sessions; i++)
 		c->sessions[i].blocks = blocks + (size_t)i * (HC_ARENA_BLOCKS / 64);
-	c->users = hc_mem_take(m, HC_USERS(lim->domains), sizeof(*c->users));
-	hc_pool_init(&c->user_pool, m, HC_USERS(lim->domains));
-	hc_index_init(&c->user_index, m, HC_USERS(lim->domains));
+	c->users = hc_mem_take(m, HC_USERS(lim->domains) + lim->wants, sizeof(*c->users));
+	hc_pool_init(&c->user_pool, m, HC_USERS(lim->domains) + lim->wants);
+	hc_index_init(&c->user_index, m, HC_USERS(lim->domains) + lim->wants);
 	c->processes = hc_mem_take(m, processes, sizeof(*c->processes));
 	hc_pool_init(&c->process_pool, m, processes);
 	hc_index_init(&c->process_index, m, processes);
@@ -54,6 +55,8 @@ static void lay_out(struct hc_core *c, struct hc_mem *m, const struct hc_limits 
 	c->devices = hc_mem_take(m, lim->devices, sizeof(*c->devices));
 	c->link_facts = hc_mem_take(m, lim->links, sizeof(*c->link_facts));
 	c->admit = hc_admit_init(m, &admit);
+	c->chan = hc_channel_lay_out(m, lim);
+	c->wishes = hc_mem_take(m, lim->domains, sizeof(*c->wishes));
 	c->parts = hc_mem_take(m, lim->domains, sizeof(*c->parts));
 	hc_pool_init(&c->part_pool, m, lim->domains);
 	hc_index_init(&c->part_by_id, m, lim->domains);
@@ -191,6 +194,9 @@ static void request(struct hc_core *c, struct hc_session *s, const struct hc_eve
 		struct hc_m_ops_ended ops_ended;
 		struct hc_m_subscribe subscribe;
 		struct hc_m_query query;
+		struct hc_m_channel_want channel_want;
+		struct hc_m_channel_open channel_open;
+		struct hc_m_channel_release channel_release;
 		struct hc_m_admin admin;
 	} m;
 	char text[128];
@@ -215,6 +221,9 @@ static void request(struct hc_core *c, struct hc_session *s, const struct hc_eve
 		CASE(ops_ended, hc_part_ops_ended(c, s, m.ops_ended.id));
 		CASE(subscribe, hc_session_subscribe(c, s, id, &m.subscribe));
 		CASE(query, hc_view_query(c, s, id, &m.query));
+		CASE(channel_want, hc_channel_want(c, s, id, &m.channel_want));
+		CASE(channel_open, hc_channel_open(c, s, id, &m.channel_open));
+		CASE(channel_release, hc_channel_release(c, s, id, &m.channel_release));
 		CASE(admin, hc_drain_admin(c, s, id, &m.admin));
 	default:
 		HC_TEXT(text, "message %u is not a request that this daemon knows", f->head.type);
@@ -413,6 +422,7 @@ static void on_event(struct hc_core *c, const struct hc_event *ev)
 	case HC_EV_OPS_SAMPLE: hc_part_sample(c, ev); return;
 	case HC_EV_STORAGE: on_storage(c, ev->u.kept); return;
 	case HC_EV_ROW: hc_restore_row(c, ev->u.row); return;
+	case HC_EV_CHANNEL_ROW: hc_channel_restore(c, ev->u.row); return;
 	case HC_EV_UNREAD: hc_session_unread(c, ev->session, ev->u.unread); return;
 	}
 }
@@ -449,6 +459,8 @@ static bool unit(struct hc_core *c)
 		on_persisted(c, c->persisted);
 		return true;
 	}
+	if (hc_channel_work(c))
+		return true;
 	if (hc_split_work(c) || hc_session_reap(c) || hc_batch_work(c) || tell_storage(c) ||
 	    hc_drain_work(c))
 		return true;
@@ -476,17 +488,23 @@ void hc_core_step(struct hc_core *c, uint64_t now, const struct hc_event *event,
 
 uint64_t hc_core_deadline(const struct hc_core *c)
 {
+	uint64_t chan, timer;
+
 	if (c->watch_from != c->watch_to || c->work.count || c->ring_used || c->over.count ||
 	    c->reaping.count || c->answering || c->batching.count || c->tell_storage ||
 	    stored_waits(c) || hc_drain_has_work(c))
 		return c->now;
-	return hc_timers_next(&c->timers);
+	chan = hc_channel_deadline(c);
+	timer = hc_timers_next(&c->timers);
+	return chan < timer ? chan : timer;
 }
 
 void hc_core_counts(const struct hc_core *c, struct hc_core_counts *n)
 {
+	struct hc_admit_counts a;
 	uint32_t i;
 
+	hc_admit_counts(c->admit, &a);
 	*n = (struct hc_core_counts){.domains = c->home_pool.used,
 				     .active = c->nactive,
 				     .forming = c->nforming,
@@ -494,7 +512,16 @@ void hc_core_counts(const struct hc_core *c, struct hc_core_counts *n)
 				     .ranks = c->nseats,
 				     .sessions = c->nsessions,
 				     .requests = c->requests,
-				     .refused = c->refused};
+				     .refused = c->refused,
+				     .channels = c->chan->granted,
+				     .waiting = c->chan->waiting,
+				     .lapsed = c->chan->lapsed,
+				     .granted_at_once = a.granted_at_once,
+				     .granted_later = a.granted_later,
+				     .channel_refused = a.refused,
+				     .hints_kept = a.hints_kept,
+				     .hints_broken = a.hints_broken,
+				     .hints_unknown = a.hints_unknown};
 	n->drained = c->drain.on;
 	if (c->drain.session && c->drain.until > c->now)
 		n->drain_ns = c->drain.until - c->now;

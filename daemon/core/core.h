@@ -30,11 +30,13 @@ struct hc_limits {
 	uint32_t ranks; /* rank slots over all domains of the node; rounded up to a power of two */
 	uint32_t ranks_per_domain;
 	uint32_t devices;
-	uint32_t ended;            /* ended domains whose reason is kept */
-	uint32_t quota_domains;    /* for one uid */
-	uint64_t quota_memory;     /* bytes of shared memory, for one uid */
-	uint32_t links;            /* between devices of this node */
-	uint32_t requests, pieces; /* of channels, waiting and granted ones together */
+	uint32_t ended;                         /* ended domains whose reason is kept */
+	uint32_t quota_domains;                 /* for one uid */
+	uint32_t links;                         /* between devices of this node */
+	uint32_t requests, pieces;              /* of channels, waiting and granted ones together */
+	uint32_t channels, wants;               /* granted ones; calls that wait, and tickets */
+	uint32_t quota_channels, quota_waiting; /* for one uid */
+	uint64_t quota_memory;                  /* bytes of shared memory, for one uid */
 };
 
 /* Settings that may change at run time (event CONFIG); origin as in "default" or "FILE:LINE". */
@@ -110,10 +112,11 @@ enum hc_event_kind {
 	HC_EV_LINK_FACT,
 	HC_EV_PERSISTED, /* all PERSIST up to this number are stored */
 	HC_EV_CONFIG,
-	HC_EV_STORAGE,    /* the database fails, or works again */
-	HC_EV_OPS_SAMPLE, /* answer to SCAN */
-	HC_EV_ROW,        /* a stored domain, before START */
-	HC_EV_UNREAD,     /* a session did not read its events: so many were dropped */
+	HC_EV_STORAGE,     /* the database fails, or works again */
+	HC_EV_OPS_SAMPLE,  /* answer to SCAN */
+	HC_EV_ROW,         /* a stored domain, before START */
+	HC_EV_CHANNEL_ROW, /* a stored channel, after the domains, devices and links */
+	HC_EV_UNREAD,      /* a session did not read its events: so many were dropped */
 };
 
 struct hc_event {
@@ -167,10 +170,11 @@ enum hc_action_kind {
 	HC_ACT_CLOSE,   /* end a session */
 	HC_ACT_WATCH,   /* a process that rows name: tell its end, also if it is gone already */
 	HC_ACT_LOG,
+	HC_ACT_REGISTER, /* write a status register */
 };
 
-enum hc_grant { HC_GRANT_NONE, HC_GRANT_ARENA, HC_GRANT_SLAB };
-enum hc_persist { HC_PUT_DOMAIN, HC_DEL_DOMAIN, HC_ADD_EVENT };
+enum hc_grant { HC_GRANT_NONE, HC_GRANT_ARENA, HC_GRANT_SLAB, HC_GRANT_STATUS, HC_GRANT_RINGS };
+enum hc_persist { HC_PUT_DOMAIN, HC_DEL_DOMAIN, HC_ADD_EVENT, HC_PUT_CHANNEL, HC_DEL_CHANNEL };
 enum hc_level { HC_LOG_ERROR, HC_LOG_WARN, HC_LOG_INFO, HC_LOG_DEBUG };
 
 struct hc_action {
@@ -181,14 +185,17 @@ struct hc_action {
 	union {
 		struct {
 			enum hc_grant grant; /* REPLY: descriptor to send along */
-			uint32_t uid, slab;  /* of GRANT_SLAB */
+			uint32_t uid, slab;  /* of GRANT_SLAB, GRANT_STATUS */
+			uint64_t channel;    /* of GRANT_RINGS, also: */
+			uint32_t bytes;      /* of the memfd */
+			bool last;           /* both ends have it now */
 		} reply;
 		uint32_t node; /* SEND_PEER */
 		struct {
 			enum hc_persist what;
 			uint64_t seq; /* comes back in PERSISTED */
-			uint64_t id;  /* domain id */
-		} persist;            /* bytes: the encoded domain_row or event_row */
+			uint64_t id;  /* domain id, or channel id */
+		} persist;            /* bytes: the encoded row */
 		struct {
 			uint32_t uid, slot; /* which record */
 			uint64_t id;        /* 0 = free the slot */
@@ -209,6 +216,11 @@ struct hc_action {
 			uint32_t pid;
 			uint64_t started;
 		} watch;
+		struct {
+			uint32_t uid, slot;
+			uint64_t channel;
+			uint8_t state; /* HC_W_channel_state_*; REVOKED: its rings are forgotten */
+		} reg;
 		struct {
 			enum hc_level level;
 			uint16_t code;   /* HC_W_event_code_* or 0 */
@@ -253,6 +265,9 @@ uint32_t hc_core_find_node(const struct hc_core *core, const char *name);
 struct hc_core_counts {
 	uint32_t domains, active, forming, damaged, ranks, sessions, devices, simulated;
 	uint64_t requests, refused;
+	uint32_t channels, waiting;
+	uint64_t lapsed, granted_at_once, granted_later, channel_refused;
+	uint64_t hints_kept, hints_broken, hints_unknown;
 	bool drained;      /* no new domains */
 	uint64_t drain_ns; /* and somebody waits for those there are, for so long */
 };

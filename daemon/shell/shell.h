@@ -32,6 +32,7 @@ struct hc_shell {
 	struct hc_worker *worker;
 	struct hc_store *store;
 	struct hc_pages *pages;
+	struct hc_registers *registers;
 	struct hc_loop *loop;
 	struct hc_ctl *ctl;
 	struct hc_sock sock;

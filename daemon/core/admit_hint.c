@@ -115,18 +115,43 @@ static uint64_t by_rate(const struct hc_adm_link *l, uint64_t now, uint64_t cost
 	return to_ns((double)cost * 1024 * observed / HC_ADMIT_COST_ONE);
 }
 
-/* What would be served before it. In the set only smaller tickets are; all of about its size. */
-static uint64_t ahead_of(const struct hc_admit *s, const struct hc_adm_request *r,
-			 const struct hc_adm_entry *e, const struct hc_adm_link *l)
+/*
+ * How many would be served before it, and what they cost. In the set, the smaller tickets. In a
+ * flow, those before it, and as many of each other flow as its own turns until then. Anywhere else,
+ * all of its class and above.
+ */
+static uint32_t ahead_of(const struct hc_admit *s, const struct hc_adm_request *r,
+			 const struct hc_adm_entry *e, const struct hc_adm_link *l, uint64_t *cost)
 {
-	uint64_t cost = l->set_demand;
+	const struct hc_adm_class *k = &l->class[r->order];
+	const struct hc_adm_flow *f;
+	uint32_t count, own = 0, others, n;
 	unsigned c;
 
-	if (e->where == HC_ADM_SET)
-		return cost / l->set_count * hc_tree_before(s->set_node, (uint32_t)(e - s->entry));
-	for (c = r->order; c < HC_ADMIT_CLASSES; c++)
-		cost += l->class[c].demand;
-	return e->where == HC_ADM_FLOW ? cost - e->cost : cost;
+	if (e->where == HC_ADM_SET) {
+		count = hc_tree_before(s->set_node, (uint32_t)(e - s->entry));
+		*cost = l->set_demand / l->set_count * count;
+		return count;
+	}
+	count = l->set_count;
+	*cost = l->set_demand;
+	for (c = r->order + 1u; c < HC_ADMIT_CLASSES; c++) {
+		count += l->class[c].entries;
+		*cost += l->class[c].demand;
+	}
+	if (e->where != HC_ADM_FLOW) {
+		*cost += k->demand;
+		return count + k->entries;
+	}
+	f = &s->flow[s->share[e->share].flow[r->order] - 1];
+	for (n = hc_list_first(&f->entries); n != (uint32_t)(e - s->entry);
+	     n = hc_list_next(&s->in_flow, n))
+		own++;
+	others = k->entries - f->entries.count;
+	if (others / (own + 1) >= k->flows)
+		others = (own + 1) * (k->flows - 1);
+	*cost += k->demand / k->entries * (own + others);
+	return count + own + others;
 }
 
 /* Its owner has so much here that its quota holds it up: one of its own has to end. */
@@ -146,9 +171,10 @@ static uint64_t turn_on(const struct hc_admit *s, uint64_t now, const struct hc_
 	const struct hc_adm_link *l = hc_adm_link_of(s, e);
 	const uint64_t free =
 		l->used_cost < HC_ADMIT_COST_ONE ? HC_ADMIT_COST_ONE - l->used_cost : 0;
-	const uint64_t ahead = ahead_of(s, r, e, l);
-	uint64_t cost = ahead + e->cost, ns;
+	uint64_t cost, ns;
+	uint32_t ahead = ahead_of(s, r, e, l, &cost);
 
+	cost += e->cost;
 	if (over_quota(s, r, e))
 		return by_rate(l, now, HC_ADMIT_COST_ONE, false);
 	if (!ahead && l->used[0] + (uint64_t)e->need[0] <= l->limit &&
@@ -199,29 +225,40 @@ static uint64_t stretched(const struct hc_adm_link *l, uint64_t ns)
 	return ns + ns / 2 + 2 * ns / root;
 }
 
-/* Until when wakings of a class are booked: not longer than those who sleep can account for, since
- * some gave up their tickets. */
-static uint64_t booked_until(const struct hc_adm_link *l, unsigned order, uint64_t now)
+/* Until when wakings are booked: not longer than those who sleep can account for, since some gave
+ * up their tickets. */
+static uint64_t booked_until(const struct hc_adm_link *l, uint64_t now, uint64_t booked,
+			     uint64_t asleep)
 {
-	const uint64_t all = by_rate(l, now, l->asleep[order], false);
-	const uint64_t most = all == HC_ADMIT_HINT_NONE ? HC_NEVER : now + 2 * stretched(l, all);
+	const uint64_t all = by_rate(l, now, asleep, false);
+	const uint64_t most = now + 2 * stretched(l, all);
 
-	return l->booked[order] < most ? l->booked[order] : most;
+	return all == HC_ADMIT_HINT_NONE || booked < most ? booked : most;
 }
 
-/* From now until it wakes. */
+/*
+ * From now until it wakes. What was promised to a lower class stays promised, so a higher one
+ * cannot take its step; but steps are stretched, and every third one more fits between them.
+ */
 static uint64_t book(struct hc_adm_link *l, uint8_t order, uint64_t now, uint64_t turn_ns,
 		     uint64_t step_ns)
 {
-	uint64_t wake = now + turn_ns, until;
+	uint64_t lower = 0, asleep = 0, wake, between;
 	unsigned c;
 
-	for (c = order; c < HC_ADMIT_CLASSES; c++) {
-		until = l->asleep[c] ? booked_until(l, c, now) : 0;
-		if (until && wake < until + step_ns)
-			wake = until + step_ns;
+	for (c = 0; c < HC_ADMIT_CLASSES; c++) {
+		asleep += l->asleep[c];
+		lower += c < order ? l->asleep[c] : 0;
 	}
-	l->booked[order] = wake;
+	wake = between = now + turn_ns;
+	if (asleep && wake < booked_until(l, now, l->booked, asleep) + step_ns)
+		wake = booked_until(l, now, l->booked, asleep) + step_ns;
+	if (asleep && between < booked_until(l, now, l->booked_between, asleep) + 3 * step_ns)
+		between = booked_until(l, now, l->booked_between, asleep) + 3 * step_ns;
+	if (lower && between < wake)
+		l->booked_between = wake = between;
+	else
+		l->booked = wake;
 	return wake - now;
 }
 
@@ -259,10 +296,8 @@ uint64_t hc_adm_estimate(const struct hc_admit *s, uint64_t now, uint32_t reques
 {
 	const struct hc_adm_request *r = &s->request[request];
 	const struct hc_adm_entry *e;
-	const struct hc_adm_link *l;
-	const struct hc_adm_flow *f;
 	struct turn t;
-	unsigned c;
+	uint64_t cost;
 
 	*ahead = 0;
 	if (!r->entries)
@@ -271,20 +306,7 @@ uint64_t hc_adm_estimate(const struct hc_admit *s, uint64_t now, uint32_t reques
 			       : HC_ADMIT_HINT_NONE;
 	t = turn_of(s, now, r);
 	e = &s->entry[t.entry];
-	l = hc_adm_link_of(s, e);
-	if (e->where == HC_ADM_SET) {
-		*ahead = hc_tree_before(s->set_node, t.entry);
-	} else {
-		*ahead = l->set_count;
-		for (c = r->order; c < HC_ADMIT_CLASSES; c++)
-			*ahead += l->class[c].entries;
-	}
-	if (e->where == HC_ADM_FLOW) {
-		f = &s->flow[s->share[e->share].flow[r->order] - 1];
-		*ahead -= f->entries.count;
-		for (c = hc_list_first(&f->entries); c != t.entry; c = hc_list_next(&s->in_flow, c))
-			*ahead += 1;
-	}
+	*ahead = ahead_of(s, r, e, hc_adm_link_of(s, e), &cost);
 	if (r->hint_at != HC_NEVER && r->state != HC_ADMIT_WAITING)
 		return r->hint_at > now ? r->hint_at - now : 0;
 	return t.ns;

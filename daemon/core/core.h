@@ -33,6 +33,7 @@ struct hc_limits {
 	uint32_t ended;         /* ended domains whose reason is kept */
 	uint32_t quota_domains; /* for one uid */
 	uint64_t quota_memory;  /* bytes of shared memory, for one uid */
+	uint32_t values;        /* of the exchange, of 1 KiB each; larger ones count as several */
 };
 
 /* Settings that may change at run time (event CONFIG); origin as in "default" or "FILE:LINE". */
@@ -102,6 +103,7 @@ struct hc_event {
 			const struct hc_roster
 				*roster; /* with join_table, create: the parsed table */
 			uint8_t fence;   /* with hello: this session needs no atomics */
+			uint32_t page;   /* with sync_have: bytes of the page that it brought, 0 */
 		} request;
 		struct {
 			uint32_t pid;
@@ -139,10 +141,11 @@ enum hc_action_kind {
 	HC_ACT_SCAN,    /* read a block of an op arena; answered by OPS_SAMPLE */
 	HC_ACT_CLOSE,   /* end a session */
 	HC_ACT_WATCH,   /* a process that rows name: tell its end, also if it is gone already */
+	HC_ACT_SYNC,    /* a sync page that came with this request is kept, or one is let go */
 	HC_ACT_LOG,
 };
 
-enum hc_grant { HC_GRANT_NONE, HC_GRANT_ARENA, HC_GRANT_SLAB };
+enum hc_grant { HC_GRANT_NONE, HC_GRANT_ARENA, HC_GRANT_SLAB, HC_GRANT_SYNC };
 enum hc_persist { HC_PUT_DOMAIN, HC_DEL_DOMAIN, HC_ADD_EVENT };
 enum hc_level { HC_LOG_ERROR, HC_LOG_WARN, HC_LOG_INFO, HC_LOG_DEBUG };
 
@@ -155,7 +158,14 @@ struct hc_action {
 		struct {
 			enum hc_grant grant; /* REPLY: descriptor to send along */
 			uint32_t uid, slab;  /* of GRANT_SLAB */
+			/* of GRANT_SYNC: made when it is not there */
+			uint32_t slot, lines, epoch;
+			uint64_t id;
 		} reply;
+		struct {
+			uint32_t slot;
+			bool keep; /* else close */
+		} sync;
 		uint32_t node; /* SEND_PEER */
 		struct {
 			enum hc_persist what;

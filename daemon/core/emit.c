@@ -95,6 +95,17 @@ void hc_emit_error(struct hc_core *c, uint64_t session, uint32_t request, int co
 	hc_emit_refusal(c, session, code, text);
 }
 
+void hc_emit_again(struct hc_core *c, uint64_t session, uint32_t request, const char *text,
+		   uint32_t retry_after_ms)
+{
+	struct hc_m_error m = {.retry_after_ms = retry_after_ms, .text = hc_str(text)};
+	struct hc_action *a = hc_emit_action(c, HC_ACT_REPLY);
+
+	a->session = session;
+	c->refused++;
+	frame(c, a, request, -HC_E_AGAIN, &hc_desc_error, &m);
+}
+
 void hc_emit_done(struct hc_core *c, uint64_t session, uint32_t request, uint64_t value,
 		  const char *text)
 {

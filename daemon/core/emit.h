@@ -23,6 +23,9 @@ void hc_emit_grant(struct hc_core *c, uint64_t session, uint32_t request, const 
 		   const void *msg, enum hc_grant grant, uint32_t uid, uint32_t slab);
 void hc_emit_error(struct hc_core *c, uint64_t session, uint32_t request, int code,
 		   const char *text);
+/* The same with AGAIN and when to ask again. */
+void hc_emit_again(struct hc_core *c, uint64_t session, uint32_t request, const char *text,
+		   uint32_t retry_after_ms);
 /* Who tries what is not allowed is told to the operator, with the user's number. */
 void hc_emit_refusal(struct hc_core *c, uint64_t session, int code, const char *text);
 void hc_emit_done(struct hc_core *c, uint64_t session, uint32_t request, uint64_t value,

@@ -25,6 +25,7 @@
 #define RANKS_OF_DOMAIN 8u     /* places for each domain, on the average */
 #define ROW_RANKS_MAX   16384u /* the row of a domain has to fit into the buffer of actions */
 #define ENDED_KEPT      1024u  /* half a MiB; older ones are in the journal */
+#define VALUES          524288u /* KiB of values in exchanges; taken from the system as used */
 #define ENDED_KEEP_NS   3600000000000u
 #define SECOND_NS       1000000000ull
 #define STOP_LIMIT_US   800000
@@ -209,6 +210,7 @@ static void set_limits(struct hc_shell *sh)
 	l->ended = sh->conf.domains_max < ENDED_KEPT ? sh->conf.domains_max : ENDED_KEPT;
 	l->quota_domains = sh->conf.quota_domains;
 	l->quota_memory = (uint64_t)sh->conf.quota_memory_mib << 20;
+	l->values = VALUES;
 }
 
 static int make_loop(struct hc_shell *sh)

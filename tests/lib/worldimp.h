@@ -30,8 +30,19 @@ void world_event(struct world *w, uint32_t node, const struct hc_event *ev);
 void world_add_seat(struct world *w, struct world_client *cl, const struct hc_m_seat *r);
 
 /* worldask.c */
+uint32_t world_ask_with(struct world *w, struct world_client *cl, const char *label,
+			const struct hc_desc *d, const void *msg, struct hc_event *ev);
 void world_got_batch(struct world *w, struct world_client *cl, const struct hc_frame *f,
 		     const char *name, const char *label);
+
+/* worldsync.c */
+void world_got_value(struct world *w, struct world_client *cl, const struct hc_frame *f,
+		     const char *name, const char *label);
+void world_got_sync(struct world *w, struct world_client *cl, const struct hc_frame *f,
+		    const char *name, const char *label);
+void world_sync(struct world *w, uint32_t node, const struct hc_action *a);
+void world_grant_sync(struct world *w, uint32_t node, const struct hc_action *a);
+void world_check_sync(struct world *w, uint32_t node);
 
 /* worldcheck.c */
 void world_persist(struct world *w, uint32_t node, const struct hc_action *a);

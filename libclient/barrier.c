@@ -53,13 +53,14 @@ struct meeting {
 
 static int map_page(struct hc_shared *sh, const struct hc_m_sync_open_r *m, int fd)
 {
+	const int seals = fd < 0 ? -1 : fcntl(fd, F_GET_SEALS); /* -1: no memfd at all */
 	struct hc_sync_page *page;
 	struct stat st;
 
 	/* one that could shrink would be a SIGBUS in the host */
 	if (fd < 0 || fstat(fd, &st) || m->lines > HC_SYNC_LINES || !m->lines ||
-	    m->bytes != HC_SYNC_BYTES(m->lines) || (uint64_t)st.st_size < m->bytes ||
-	    !(fcntl(fd, F_GET_SEALS) & F_SEAL_SHRINK))
+	    m->bytes != HC_SYNC_BYTES(m->lines) || (uint64_t)st.st_size < m->bytes || seals < 0 ||
+	    !(seals & F_SEAL_SHRINK))
 		return hc_refuse(HC_E_MALFORMED,
 				 "the sync page of hcommd is not a sealed file for %u ranks",
 				 m->lines);
@@ -368,8 +369,11 @@ static int begin(struct hc_shared *sh, int timeout_ms, struct meeting *m)
 	sh->meeting = true;
 	m->sh = sh;
 	m->start = sh->session->start & 0xffffffu;
-	if (!sh->page)
+	r = look(m);
+	if (!r && !sh->page)
 		r = open_page(sh, m->deadline);
+	if (r == HC_E_DAMAGED && look(m)) /* the record knows better how */
+		r = look(m);
 	if (r)
 		sh->meeting = false;
 	return r;

@@ -38,8 +38,11 @@
 
 #define SLICE_NS       250000000u /* then it looks whether hcommd was restarted */
 #define SHORT_SLICE_NS 10000000u  /* without futex_waitv: how late an error may be */
-#define SPINS          2000u      /* some microseconds */
-#define YIELDS         16u
+#define SPINS          200u       /* some microseconds */
+#define YIELDS         4u         /* each lets one of those who share the processor come */
+#define YIELDS_LONG_NS 300000u    /* then others than our ranks want it: not again for a while, */
+#define SKIP_FIRST     64u        /* so many barriers, */
+#define SKIP_MOST      8192u      /* doubled each time up to so many */
 
 struct meeting {
 	struct hc_shared *sh;
@@ -240,25 +243,52 @@ static bool ended(const struct meeting *m)
 	return atomic_load_explicit(&m->page->generation, memory_order_acquire) == m->number;
 }
 
+static bool spin(const struct meeting *m)
+{
+	uint32_t i;
+
+	for (i = 0; i < SPINS && !ended(m); i++)
+		relax();
+	return ended(m);
+}
+
+/* On a processor that other programs want, too, it comes back after their turns, which are long. */
+static bool yield(const struct meeting *m)
+{
+	struct hc_shared *sh = m->sh;
+	uint64_t began;
+	uint32_t i;
+
+	if (sh->skip) {
+		sh->skip--;
+		return ended(m);
+	}
+	began = hc_now();
+	for (i = 0; i < YIELDS && !ended(m); i++)
+		sched_yield();
+	if (hc_now() - began < YIELDS_LONG_NS) {
+		sh->skip_next = SKIP_FIRST;
+		return ended(m);
+	}
+	sh->skip = sh->skip_next ? sh->skip_next : SKIP_FIRST;
+	sh->skip_next = sh->skip < SKIP_MOST ? 2 * sh->skip : SKIP_MOST;
+	return ended(m);
+}
+
 /* A short while without the kernel's sleep. */
 static bool ends_soon(const struct meeting *m)
 {
 	static _Atomic uint32_t processors;
-	uint32_t n = atomic_load_explicit(&processors, memory_order_relaxed), i;
-	cpu_set_t set;
+	uint32_t n = atomic_load_explicit(&processors, memory_order_relaxed);
+	long online;
 
+	/* of the machine: ranks are often bound to one each */
 	if (!n) {
-		n = sched_getaffinity(0, sizeof(set), &set) ? 1 : (uint32_t)CPU_COUNT(&set);
+		online = sysconf(_SC_NPROCESSORS_ONLN);
+		n = online > 0 && online < (long)HC_SYNC_LINES ? (uint32_t)online : 1;
 		atomic_store_explicit(&processors, n, memory_order_relaxed);
 	}
-	if (m->sh->lines <= n) {
-		for (i = 0; i < SPINS && !ended(m); i++)
-			relax();
-	} else {
-		for (i = 0; i < YIELDS && !ended(m); i++)
-			sched_yield();
-	}
-	return ended(m);
+	return m->sh->lines <= n ? spin(m) : yield(m);
 }
 
 /* All have come but us; or not. Returns whether that was the last. */

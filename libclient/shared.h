@@ -50,6 +50,7 @@ struct hc_shared {
 	bool meeting; /* a thread is in it */
 	bool came;    /* to the barrier `number`, which has not ended for us */
 	uint32_t number;
+	uint32_t skip, skip_next; /* barriers in which it does not pay to yield */
 
 	/* exchange */
 	struct hc_kept *kept;

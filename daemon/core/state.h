@@ -20,6 +20,7 @@
 #ifndef HC_STATE_H
 #define HC_STATE_H
 
+#include "admit.h"
 #include "core.h"
 #include "hash.h"
 #include "table.h"
@@ -32,8 +33,17 @@
 #define HC_RING_BYTES (512u * 1024u)
 #define HC_RING_SPARE (16u * 1024u) /* room that a request may need */
 
+/* Channels that a domain is to begin with, from each rank to the next. */
+struct hc_wish {
+	uint32_t channels, mbps, hold_ms;
+	uint8_t wait;
+};
+#define HC_WISH_OF(m)                                                                              \
+	((struct hc_wish){(m)->channels, (m)->channel_mbps, (m)->channel_hold_ms, (m)->channel_wait})
+
 /* What a uid has, see user.h. */
 struct hc_user {
+	uint32_t held[2];    /* by enum hc_hold */
 	uint32_t charged[2]; /* domains, by enum hc_charge */
 	uint32_t waits;      /* clients that wait for the exchange of a domain of it */
 	uint64_t memory;     /* bytes */
@@ -47,6 +57,7 @@ struct hc_process {
 	struct hc_list seats; /* links: core->seat_links */
 	uint32_t reap_left;   /* seats that are still to be looked at */
 	bool dead, reaping;
+	bool unwatched; /* a row named it, and the shell is not yet asked to watch it */
 };
 
 struct hc_session {
@@ -58,10 +69,12 @@ struct hc_session {
 	uint64_t watching; /* domain of one extra subscription, 0 = none */
 	uint32_t mark;     /* told already in this round of a notification */
 	uint64_t slabs;    /* slabs whose descriptor it has, a bit each */
+	uint64_t status_slabs; /* the same of status registers */
 	uint32_t block_hint;
 	uint32_t seats;
 	uint64_t requests;
-	uint64_t *blocks; /* bitmap of the arena */
+	uint64_t events_lost; /* as the shell told last */
+	uint64_t *blocks;     /* bitmap of the arena */
 	char build[48], job[48];
 };
 
@@ -143,7 +156,7 @@ struct hc_place {
 	uint32_t asked_ms; /* the limit that its caller gave, 0 = none */
 	uint16_t node;
 	uint8_t state; /* HC_W_member_state_* */
-	uint8_t told;  /* of a death: 0 new, 1 in the row that is being stored, 2 told */
+	uint8_t told;  /* of a death: 0 new, 1 told, 2 told by an earlier daemon */
 	bool heard;    /* its node has answered in this round */
 	bool gave_up;  /* expected again: it had come, and went at its own deadline */
 };
@@ -152,7 +165,7 @@ enum hc_home_step { /* what the home waits for */
 		    HOME_NOTHING,
 		    HOME_PREPARING,  /* PREPARED of `pending` nodes */
 		    HOME_COMMITTING, /* the stored row, then COMMIT */
-		    HOME_DAMAGING,   /* the stored row, then STATE */
+		    HOME_DAMAGING,   /* the stored row, then STATE if that was not sent at once */
 		    HOME_CUTTING,    /* CUT_REPORT of `pending` nodes */
 		    HOME_DRAINING,   /* DRAIN_REPORT of `pending` nodes */
 		    HOME_ENDING,     /* the deleted row, then GONE */
@@ -310,6 +323,15 @@ struct hc_exch {
 	char text[256]; /* why the waiters that are ready failed */
 };
 
+/* The node takes no new domains; see drain.h. */
+struct hc_drain {
+	bool on;
+	uint32_t forming; /* homes below this number that are still to be looked at */
+	uint64_t session; /* who waits, 0 = nobody */
+	uint32_t request;
+	uint64_t until;
+};
+
 struct hc_core {
 	struct hc_limits lim;
 	struct hc_self self;
@@ -331,11 +353,18 @@ struct hc_core {
 	struct hc_process *processes;
 	struct hc_pool process_pool;
 	struct hc_index process_index;
-	struct hc_list reaping; /* links: process_links */
+	struct hc_list reaping;        /* links: process_links */
+	uint32_t watch_from, watch_to; /* processes among which some are unwatched */
 	struct hc_links process_links;
 
 	struct hc_device *devices;
 	uint32_t ndevices;
+
+	struct hc_link_fact *link_facts; /* by number; see link.h */
+	uint32_t nlinks;                 /* numbers that were given out */
+	struct hc_admit *admit;
+	struct hc_channels *chan; /* see channel.h */
+	struct hc_wish *wishes;   /* by number of the home; zero = none */
 
 	struct hc_part *parts;
 	struct hc_pool part_pool;
@@ -419,7 +448,7 @@ struct hc_core {
 	uint32_t *fence_calls;          /* by rank: waiter + 1 */
 	struct hc_spans fence_spans;
 
-	struct hc_timers timers; /* homes first, then parts, then gathers */
+	struct hc_timers timers; /* homes first, then parts, then gathers, then the drain */
 
 	char (*nodes)[HC_NAME_MAX + 1];
 	uint32_t nnodes;
@@ -438,6 +467,7 @@ struct hc_core {
 	uint64_t member_changes, domain_changes, session_changes;
 	uint64_t requests, refused;
 	bool started;
+	struct hc_drain drain;
 	uint32_t nactive, nforming, ndamaged, nseats;
 };
 

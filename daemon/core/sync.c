@@ -131,7 +131,7 @@ static void come_again(struct hc_core *c, uint64_t session, uint32_t request, ui
 
 	HC_TEXT(text, "rank %u has not come back since hcommd was restarted, and may have the page",
 		rank);
-	hc_emit_again(c, session, request, text, COME_AGAIN_MS);
+	hc_emit_again(c, session, request, COME_AGAIN_MS, text);
 }
 
 /* 0, or the outcome with the reason. */
@@ -337,7 +337,7 @@ static bool may_ask(struct hc_core *c, const struct hc_session *s, uint32_t requ
 {
 	if (hc_emit_ring_holds(c, HC_RING_BYTES - HC_RING_SPARE - RING_IDLE))
 		return true;
-	hc_emit_again(c, s->id, request, "the daemon is busy", 1);
+	hc_emit_again(c, s->id, request, 1, "the daemon is busy");
 	return false;
 }
 

@@ -12,6 +12,7 @@
 #include <unistd.h>
 #include "log.h"
 #include "loop.h"
+#include "rings.h"
 #include "sd.h"
 #include "syncpages.h"
 
@@ -33,6 +34,8 @@ struct hc_loop {
 	struct hc_core *core;
 	struct hc_out *out;
 	struct hc_pages *pages;
+	struct hc_registers *registers;
+	struct hc_rings *rings;
 	struct hc_store *store;
 	struct hc_ctl *ctl;
 	void *memory;
@@ -42,7 +45,9 @@ struct hc_loop {
 	uint64_t armed; /* deadline that the timer is set to */
 	bool due;       /* the core wants to be called now */
 	bool stopping, in_step, kick;
-	bool held; /* the store waits for more rows of a batch */
+	bool begun; /* the stored rows are in */
+	bool told;  /* events for clients wait to be sent */
+	bool held;  /* the store waits for more rows of a batch */
 	int timer_fd, tick_fd;
 	struct event *timer, *tick, *signals[3];
 	uint64_t watchdog_ns, watchdog_at;
@@ -89,6 +94,13 @@ static int grant_fd(struct hc_loop *l, const struct hc_action *a)
 	case HC_GRANT_SLAB: /* with the first rank that a session gets */
 		hc_ctl_arena_used(l->ctl, a->session);
 		r = hc_pages_slab_fd(l->pages, a->u.reply.uid, a->u.reply.slab, &fd);
+		break;
+	case HC_GRANT_STATUS:
+		r = hc_registers_fd(l->registers, a->u.reply.uid, a->u.reply.slab, &fd);
+		break;
+	case HC_GRANT_RINGS:
+		r = hc_rings_fd(l->rings, a->u.reply.channel, a->u.reply.bytes, a->u.reply.last,
+				&fd);
 		break;
 	case HC_GRANT_SYNC:
 		r = hc_syncpages_get(&l->syncs, a->u.reply.slot, a->u.reply.id, a->u.reply.epoch,
@@ -156,7 +168,10 @@ static void do_publish(struct hc_loop *l, const struct hc_action *a)
 	}
 	s.start = l->start;
 	s.locked = l->locked;
-	hc_pages_publish(record, &s);
+	if (l->begun)
+		hc_pages_publish(record, &s);
+	else
+		hc_pages_restore(record, &s);
 	l->fence_pending = l->fence_pending || a->u.publish.fence;
 }
 
@@ -240,11 +255,26 @@ static void do_sync(struct hc_loop *l, const struct hc_action *a)
 		hc_log(HC_LOG_ERROR, "the page of a barrier cannot be kept: %s", strerror(-r));
 }
 
+static void do_register(struct hc_loop *l, const struct hc_action *a)
+{
+	int r = hc_registers_write(l->registers, a->u.reg.uid, a->u.reg.slot, l->start,
+				   a->u.reg.channel, a->u.reg.state);
+
+	if (a->u.reg.state == HC_W_channel_state_REVOKED)
+		hc_rings_forget(l->rings, a->u.reg.channel);
+	if (r)
+		hc_log(HC_LOG_ERROR, "a status register cannot be written: %s",
+		       r < 0 ? strerror(-r) : "no such slot");
+}
+
 static void perform(struct hc_loop *l, const struct hc_action *a)
 {
 	switch (a->kind) {
 	case HC_ACT_REPLY: do_reply(l, a); return;
-	case HC_ACT_NOTIFY: hc_ctl_notify(l->ctl, a->session, a->bytes, a->len); return;
+	case HC_ACT_NOTIFY:
+		hc_ctl_notify(l->ctl, a->session, a->bytes, a->len);
+		l->told = true;
+		return;
 	case HC_ACT_SEND_PEER:
 		hc_log(HC_LOG_DEBUG, "a message for node %u is dropped: this version has no peers",
 		       a->u.node);
@@ -256,6 +286,7 @@ static void perform(struct hc_loop *l, const struct hc_action *a)
 	case HC_ACT_WATCH: do_watch(l, a); return;
 	case HC_ACT_SYNC: do_sync(l, a); return;
 	case HC_ACT_LOG: do_log(a); return;
+	case HC_ACT_REGISTER: do_register(l, a); return;
 	}
 	hc_panic(__FILE__, __LINE__, "an action of an unknown kind");
 }
@@ -271,6 +302,10 @@ static void step(struct hc_loop *l, const struct hc_event *ev)
 	for (i = 0; i < l->out->count; i++)
 		perform(l, &l->out->acts[i]);
 	l->in_step = false;
+	/* events leave before the store's thread wakes up and wants a processor of its own */
+	if (l->told && l->kick)
+		hc_ctl_flush(l->ctl);
+	l->told = false;
 	if (l->kick || (l->held && !l->out->more)) {
 		l->kick = false;
 		l->held = l->out->more;
@@ -384,6 +419,13 @@ void hc_loop_row(struct hc_loop *l, struct hc_str row)
 	feed(l, &ev);
 }
 
+void hc_loop_channel_row(struct hc_loop *l, struct hc_str row)
+{
+	struct hc_event ev = {.kind = HC_EV_CHANNEL_ROW, .u.row = row};
+
+	feed(l, &ev);
+}
+
 /* A record that no row stands for: its domain ended, or the database was lost. */
 static void sweep(uint32_t uid, uint32_t slot, struct hc_page_record *record, void *loop)
 {
@@ -397,11 +439,16 @@ static void sweep(uint32_t uid, uint32_t slot, struct hc_page_record *record, vo
 
 void hc_loop_begin(struct hc_loop *l)
 {
-	struct hc_event ev = {.kind = HC_EV_START};
+	struct hc_event ev = {.kind = HC_EV_TIMEOUT};
 	size_t i;
 
+	while (hc_core_deadline(l->core) <= hc_loop_now()) /* what rows of many ranks left to do */
+		feed(l, &ev);
+	l->begun = true;
+	ev.kind = HC_EV_START;
 	feed(l, &ev);
 	hc_pages_each(l->pages, sweep, l);
+	hc_registers_sweep(l->registers, l->start);
 	for (i = 0; i < l->ndead; i++)
 		hc_loop_dead(l, l->dead[i].pid, l->dead[i].started);
 	free(l->dead);
@@ -448,6 +495,13 @@ void hc_loop_lost(struct hc_loop *l, uint64_t session)
 	feed(l, &ev);
 }
 
+void hc_loop_unread(struct hc_loop *l, uint64_t session, uint64_t events)
+{
+	struct hc_event ev = {.kind = HC_EV_UNREAD, .session = session, .u.unread = events};
+
+	feed(l, &ev);
+}
+
 void hc_loop_dead(struct hc_loop *l, uint32_t pid, uint64_t started)
 {
 	struct hc_event ev = {.kind = HC_EV_PROCESS_DEAD};
@@ -460,6 +514,13 @@ void hc_loop_dead(struct hc_loop *l, uint32_t pid, uint64_t started)
 void hc_loop_device(struct hc_loop *l, const struct hc_device_fact *fact)
 {
 	struct hc_event ev = {.kind = HC_EV_DEVICE_FACT, .u.device = fact};
+
+	feed(l, &ev);
+}
+
+void hc_loop_link(struct hc_loop *l, const struct hc_link_fact *fact)
+{
+	struct hc_event ev = {.kind = HC_EV_LINK_FACT, .u.link = fact};
 
 	feed(l, &ev);
 }
@@ -643,6 +704,8 @@ int hc_loop_new(const struct hc_loop_args *args, struct hc_loop **loop)
 		return r;
 	l->base = args->base;
 	l->pages = args->pages;
+	l->registers = args->registers;
+	l->rings = hc_rings_new();
 	l->on_tick = args->on_tick;
 	l->on_signal = args->on_signal;
 	l->arg = args->arg;
@@ -653,7 +716,7 @@ int hc_loop_new(const struct hc_loop_args *args, struct hc_loop **loop)
 	l->memory_bytes = hc_core_bytes(&args->limits);
 	l->memory = reserve(l->memory_bytes);
 	l->out = reserve(sizeof(*l->out));
-	if (l->memory && l->out)
+	if (l->memory && l->out && l->rings)
 		r = add_sources(l);
 	if (r) {
 		hc_loop_free(l);
@@ -687,6 +750,7 @@ void hc_loop_free(struct hc_loop *l)
 	if (l->out)
 		munmap(l->out, sizeof(*l->out));
 	hc_syncpages_fini(&l->syncs);
+	hc_rings_free(l->rings);
 	free(l->scans);
 	free(l->dead);
 	free(l);

@@ -5,6 +5,7 @@
 #include "channel.h"
 #include "device.h"
 #include "emit.h"
+#include "exchange.h"
 #include "home.h"
 #include "link.h"
 #include "part.h"
@@ -170,6 +171,7 @@ static bool home_row(struct page *g, struct hc_home *h)
 				     .cause = hc_str(hc_home_cause(c, h))};
 
 	r.name = hc_str(hc_home_name(c, h, name, sizeof(name)));
+	hc_exchange_count(c, h->id, &r.values, &r.value_bytes);
 	if (h->state == HC_W_domain_state_FORMING) {
 		hc_home_missing(c, h, missing, sizeof(missing));
 		HC_TEXT(cause, "waiting for rank %s", missing);

@@ -67,9 +67,8 @@ static void lay_out(struct hc_core *c, struct hc_mem *m, const struct hc_limits 
 {
 	uint32_t asks = lim->sessions * 2 + 1024, processes = lim->sessions + 1024, i;
 	uint32_t batches = lim->sessions < HC_BATCHES ? lim->sessions : HC_BATCHES;
-	const struct hc_admit_limits admit = {.links = lim->links,
-					      .requests = lim->requests,
-					      .pieces = lim->pieces};
+	const struct hc_admit_limits admit = {
+		.links = lim->links, .requests = lim->requests, .pieces = lim->pieces};
 	uint64_t *blocks;
 
 	c->lim = *lim;

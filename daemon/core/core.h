@@ -30,14 +30,14 @@ struct hc_limits {
 	uint32_t ranks; /* rank slots over all domains of the node; rounded up to a power of two */
 	uint32_t ranks_per_domain;
 	uint32_t devices;
-	uint32_t ended;                    /* ended domains whose reason is kept */
-	uint32_t quota_domains;            /* for one uid */
-	uint32_t links;                    /* between devices of this node */
-	uint32_t requests, pieces; /* of channels, waiting and granted ones together */
-	uint32_t channels, wants;          /* granted ones; calls that wait, and tickets */
+	uint32_t ended;                         /* ended domains whose reason is kept */
+	uint32_t quota_domains;                 /* for one uid */
+	uint32_t links;                         /* between devices of this node */
+	uint32_t requests, pieces;              /* of channels, waiting and granted ones together */
+	uint32_t channels, wants;               /* granted ones; calls that wait, and tickets */
 	uint32_t quota_channels, quota_waiting; /* for one uid */
-	uint64_t quota_memory; /* bytes of shared memory, for one uid */
-	uint32_t values;       /* of the exchange, of 1 KiB each; larger ones count as several */
+	uint64_t quota_memory;                  /* bytes of shared memory, for one uid */
+	uint32_t values; /* of the exchange, of 1 KiB each; larger ones count as several */
 };
 
 /* Settings that may change at run time (event CONFIG); origin as in "default" or "FILE:LINE". */
@@ -113,11 +113,11 @@ enum hc_event_kind {
 	HC_EV_LINK_FACT,
 	HC_EV_PERSISTED, /* all PERSIST up to this number are stored */
 	HC_EV_CONFIG,
-	HC_EV_STORAGE,    /* the database fails, or works again */
-	HC_EV_OPS_SAMPLE, /* answer to SCAN */
-	HC_EV_ROW,        /* a stored domain, before START */
+	HC_EV_STORAGE,     /* the database fails, or works again */
+	HC_EV_OPS_SAMPLE,  /* answer to SCAN */
+	HC_EV_ROW,         /* a stored domain, before START */
 	HC_EV_CHANNEL_ROW, /* a stored channel, after the domains, devices and links */
-	HC_EV_UNREAD,     /* a session did not read its events: so many were dropped */
+	HC_EV_UNREAD,      /* a session did not read its events: so many were dropped */
 };
 
 struct hc_event {

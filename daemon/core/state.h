@@ -39,7 +39,8 @@ struct hc_wish {
 	uint8_t wait;
 };
 #define HC_WISH_OF(m)                                                                              \
-	((struct hc_wish){(m)->channels, (m)->channel_mbps, (m)->channel_hold_ms, (m)->channel_wait})
+	((struct hc_wish){(m)->channels, (m)->channel_mbps, (m)->channel_hold_ms,                  \
+			  (m)->channel_wait})
 
 /* What a uid has, see user.h. */
 struct hc_user {
@@ -66,9 +67,9 @@ struct hc_session {
 	uint16_t proto;
 	uint8_t role;
 	bool fence, subscribed;
-	uint64_t watching; /* domain of one extra subscription, 0 = none */
-	uint32_t mark;     /* told already in this round of a notification */
-	uint64_t slabs;    /* slabs whose descriptor it has, a bit each */
+	uint64_t watching;     /* domain of one extra subscription, 0 = none */
+	uint32_t mark;         /* told already in this round of a notification */
+	uint64_t slabs;        /* slabs whose descriptor it has, a bit each */
 	uint64_t status_slabs; /* the same of status registers */
 	uint32_t block_hint;
 	uint32_t seats;

@@ -387,20 +387,20 @@ static uint64_t channels(struct page *g, uint64_t at)
 		const struct hc_channel *ch = &c->chan->at[at];
 		const struct hc_part *p = hc_part_by_id(c, ch->domain);
 		const struct hc_admit_link *fact = hc_admit_link_fact(c->admit, ch->link);
-		struct hc_m_view_channel r = {.id = ch->id,
-					      .domain = ch->domain,
-					      .rank = ch->rank[0],
-					      .peer = ch->rank[1],
-					      .pid = pid_of(c, p, ch->rank[0]),
-					      .peer_pid = pid_of(c, p, ch->rank[1]),
-					      .mbps = ch->mbps[0],
-					      .back_mbps = ch->mbps[1],
-					      .vc = ch->vc,
-					      .priority = ch->priority,
-					      .age_ms = (c->now - ch->since) / 1000000u,
-					      .hold_ms = ch->hold_ms,
-					      .collected = (uint8_t)((ch->ends >> 1 & 1) +
-							     (ch->ends >> 3 & 1))};
+		struct hc_m_view_channel r = {
+			.id = ch->id,
+			.domain = ch->domain,
+			.rank = ch->rank[0],
+			.peer = ch->rank[1],
+			.pid = pid_of(c, p, ch->rank[0]),
+			.peer_pid = pid_of(c, p, ch->rank[1]),
+			.mbps = ch->mbps[0],
+			.back_mbps = ch->mbps[1],
+			.vc = ch->vc,
+			.priority = ch->priority,
+			.age_ms = (c->now - ch->since) / 1000000u,
+			.hold_ms = ch->hold_ms,
+			.collected = (uint8_t)((ch->ends >> 1 & 1) + (ch->ends >> 3 & 1))};
 
 		if (ch->state != CHANNEL_GRANTED || (g->q->id && g->q->id != ch->domain))
 			continue;

@@ -29,7 +29,7 @@
 #define ENDED_KEEP_NS   3600000000000u
 #define CHANNELS_MAX    65536u  /* requests for channels, waiting and granted */
 #define WANTS_MAX       16384u  /* of them: that wait, and tickets */
-#define PIECES_MAX      262144u /* of them together */
+#define PIECES_MAX      131072u /* channels that all of those are for */
 #define SECOND_NS       1000000000ull
 #define STOP_LIMIT_US   800000
 #define SLOW_NS         SECOND_NS /* a write that takes longer is told */

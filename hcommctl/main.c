@@ -39,6 +39,8 @@ static const struct command commands[] = {
 	"make the domain of a rank table; --hold runs its local ranks", ctl_domain},
 {"domain", "destroy", "ID|NAME", "", "end a domain, after its running operations", ctl_domain},
 {"device", "list", "", "", "devices of this node and who uses them", ctl_device},
+{"link", "list", "", "", "links between devices, what is granted of them, who waits", ctl_link},
+{"link", "show", "NAME", "", "one link with the source of each fact", ctl_link},
 {"client", "list", "", "", "open sessions", ctl_client},
 {"event", "list", "", "since=TIME domain=ID|NAME limit=N", "the event journal", ctl_event},
 {"event", "follow", "", "domain=ID|NAME", "events as they happen, until interrupted", ctl_event},
@@ -53,6 +55,9 @@ static const struct command commands[] = {
 {"explain", "", "CODE", "", "what an error of hcomm or HCCL means", ctl_explain},
 {"log", "level", "LEVEL", "", "set the daemon's log level: error, warn, info or debug", ctl_admin},
 {"reload", "", "", "", "make the daemon read its configuration again", ctl_admin},
+{"drain", "", "", "off",
+	"take no new domains and wait for the end of those there are; a second call ends the wait",
+	ctl_drain},
 {"version", "", "", "", "versions of this program, the library and the daemon", ctl_version},
 };
 /* clang-format on */

@@ -152,6 +152,16 @@ struct hc_admit_counts {
 };
 void hc_admit_counts(const struct hc_admit *s, struct hc_admit_counts *counts);
 
+/* What is known of a link, or NULL. */
+const struct hc_admit_link *hc_admit_link_fact(const struct hc_admit *s, uint32_t link);
+/* Could that link carry the piece if it were empty? *now: there is room as it is. */
+bool hc_admit_could(const struct hc_admit *s, uint32_t link, const struct hc_admit_piece *piece,
+		    bool *now);
+/* A grant of an earlier daemon, of one piece: exactly that place, held. LINK_UNAVAILABLE: it is
+ * not to be had; LIMIT. */
+int hc_admit_take_back(struct hc_admit *s, uint64_t now, const struct hc_admit_ask *ask,
+		       const struct hc_admit_place *place, uint32_t *request);
+
 /* The whole state against itself: used + free = total, queues and grants agree, nothing beyond a
  * limit. For tests and debug builds; panics. O(everything). */
 void hc_admit_check(struct hc_admit *s);

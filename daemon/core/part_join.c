@@ -166,7 +166,11 @@ static void arrive(struct hc_core *c, const struct hc_part *p, const struct join
 				.timeout_ms = j->timeout_ms,
 				.priority = j->priority,
 				.weight = j->weight ? j->weight : 1,
-				.incarnation = c->self.incarnation};
+				.incarnation = c->self.incarnation,
+				.channels = j->wish.channels,
+				.channel_mbps = j->wish.mbps,
+				.channel_hold_ms = j->wish.hold_ms,
+				.channel_wait = j->wish.wait};
 
 	hc_emit_send(c, p->home_node, &hc_desc_arrive, &m);
 }
@@ -208,7 +212,8 @@ static uint32_t any_device(struct hc_core *c, const struct join *j)
 struct hc_part *hc_join_part(struct hc_core *c, const struct join *j)
 {
 	struct hc_part *p = part_known(c, j);
-	char text[128];
+	char text[HC_NAME_MAX + 128];
+	int r;
 
 	if (!p) {
 		p = hc_part_open(c, j->key_a, j->key_b, uid_of(c, j->s), j->nranks, j->name);
@@ -220,9 +225,9 @@ struct hc_part *hc_join_part(struct hc_core *c, const struct join *j)
 		}
 	}
 	if (!p) {
-		hc_user_may(c, uid_of(c, j->s), HC_CHARGE_PART, text,
-			    sizeof(text)); /* says why not */
-		refuse(c, j, HC_E_LIMIT, text);
+		/* says why not */
+		r = hc_user_may(c, uid_of(c, j->s), HC_CHARGE_PART, text, sizeof(text));
+		refuse(c, j, r, text);
 	} else if (p->uid != uid_of(c, j->s)) {
 		HC_TEXT(text, "the domain belongs to uid %u, this is uid %u", p->uid,
 			uid_of(c, j->s));
@@ -354,7 +359,8 @@ void hc_join_root(struct hc_core *c, struct hc_session *s, uint32_t request,
 			 .timeout_ms = m->timeout_ms,
 			 .shared = m->shared == 1,
 			 .priority = m->priority,
-			 .weight = m->weight};
+			 .weight = m->weight,
+			 .wish = HC_WISH_OF(m)};
 	struct hc_m_root_block b;
 	char text[256], home[HC_NAME_MAX + 1];
 
@@ -409,6 +415,7 @@ void hc_join_table(struct hc_core *c, struct hc_session *s, uint32_t request,
 			 .shared = m->shared == 1,
 			 .priority = m->priority,
 			 .weight = m->weight,
+			 .wish = HC_WISH_OF(m),
 			 .list_a = t->hash[0],
 			 .list_b = t->hash[1]};
 	uint8_t key[8 + HC_NAME_MAX + 16 + sizeof(s->job)] = {0};

@@ -10,6 +10,7 @@
 #include "conffile.h"
 #include "devices.h"
 #include "ident.h"
+#include "links.h"
 #include "loop.h"
 #include "sd.h"
 #include "sock.h"
@@ -19,6 +20,7 @@ struct hc_shell {
 	struct hc_conf_source source; /* where the configuration comes from, also at a reload */
 	struct hc_conf conf;
 	struct hc_devices devices;
+	struct hc_link_facts links;
 	struct hc_self self;
 	struct hc_db_start begun;
 	struct hc_limits limits;
@@ -30,6 +32,7 @@ struct hc_shell {
 	struct hc_worker *worker;
 	struct hc_store *store;
 	struct hc_pages *pages;
+	struct hc_registers *registers;
 	struct hc_loop *loop;
 	struct hc_ctl *ctl;
 	struct hc_sock sock;
@@ -38,6 +41,8 @@ struct hc_shell {
 	uint64_t started_ns;
 	uint32_t generation; /* of the configuration, for the pages of its view */
 	bool reloading, storage_lost, stopping;
+	unsigned
+		storage_slow_s; /* the disk is at one thing for so long, and that was told; 0: no */
 	char reload_failed[1600]; /* when and why; empty: the last reload was well */
 	int exit_status;
 };
@@ -46,6 +51,8 @@ struct hc_shell {
 void hc_shell_settings(const struct hc_shell *sh, const struct hc_conf *c, struct hc_settings *set);
 /* What is missing or wrong now, in words; empty: nothing. */
 void hc_shell_remark(struct hc_shell *sh, char *out, size_t size);
+/* Seconds that the store is at one thing, when that is too long; else 0. */
+unsigned hc_shell_slow_s(const struct hc_store_state *st);
 void hc_shell_tell_manager(struct hc_shell *sh, bool ready);
 
 #endif

@@ -402,11 +402,17 @@ static bool stored_waits(const struct hc_core *c)
 	       c->persisted;
 }
 
+/* For a request that left nothing behind, which most do, this is all that is looked at. */
+static bool under_way(const struct hc_core *c)
+{
+	return c->work.count || c->ring_used || c->over.count || c->reaping.count || c->answering ||
+	       c->batching.count || c->tell_storage || stored_waits(c);
+}
+
 /* One unit of what is under way; false when there is nothing. */
-static bool unit(struct hc_core *c)
+static bool work(struct hc_core *c)
 {
 	struct hc_frame f;
-	uint32_t timer;
 
 	if (hc_part_work(c))
 		return true;
@@ -422,7 +428,14 @@ static bool unit(struct hc_core *c)
 		on_persisted(c, c->persisted);
 		return true;
 	}
-	if (hc_split_work(c) || hc_session_reap(c) || hc_batch_work(c) || tell_storage(c))
+	return hc_split_work(c) || hc_session_reap(c) || hc_batch_work(c) || tell_storage(c);
+}
+
+static bool unit(struct hc_core *c)
+{
+	uint32_t timer;
+
+	if (under_way(c) && work(c))
 		return true;
 	timer = hc_timers_take(&c->timers, c->now);
 	if (timer == HC_NONE)
@@ -448,8 +461,7 @@ void hc_core_step(struct hc_core *c, uint64_t now, const struct hc_event *event,
 
 uint64_t hc_core_deadline(const struct hc_core *c)
 {
-	if (c->work.count || c->ring_used || c->over.count || c->reaping.count || c->answering ||
-	    c->batching.count || c->tell_storage || stored_waits(c))
+	if (under_way(c))
 		return c->now;
 	return hc_timers_next(&c->timers);
 }

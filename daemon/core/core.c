@@ -224,7 +224,7 @@ static void on_request(struct hc_core *c, const struct hc_event *ev)
 	s->requests++;
 	if (f->head.type == HC_MSG_hello)
 		hc_emit_error(c, s->id, f->head.id, HC_E_INVALID, "hello was said already");
-	else if (hc_right_of(f->head.type) && !hc_right_role(f->head.type, s->role))
+	else if (!hc_right_role(f->head.type, s->role) && hc_right_of(f->head.type))
 		hc_emit_error(c, s->id, f->head.id, HC_E_PERMISSION, hc_right_text(f->head.type));
 	else if (!hc_emit_ring_spare(c))
 		hc_emit_error(c, s->id, f->head.id, HC_E_AGAIN, "the daemon is busy");

@@ -214,6 +214,10 @@ static bool may(struct hc_ctl *ctl, struct hc_in *in)
 
 	if (hc_right_role(type, c->role))
 		return true;
+	if (!hc_right_of(type)) {
+		unknown(ctl, in); /* any number may come, also of answers and of peers' messages */
+		return false;
+	}
 	hc_log(HC_LOG_WARN, "client pid %u uid %u is refused request %u: %s", c->pid, c->uid, type,
 	       hc_right_text(type));
 	hc_ctl_error(ctl, in->conn, in->frame.head.id, HC_E_PERMISSION, hc_right_text(type));
@@ -242,10 +246,6 @@ static bool shares_memory(struct hc_ctl *ctl, struct hc_in *in)
 
 void hc_ctl_request(struct hc_ctl *ctl, struct hc_in *in)
 {
-	if (!hc_right_of(in->frame.head.type)) {
-		unknown(ctl, in); /* any number may come, also of answers and of peers' messages */
-		return;
-	}
 	if (!may(ctl, in) || (takes_rank(in->frame.head.type) && !shares_memory(ctl, in)))
 		return;
 	switch (in->frame.head.type) {

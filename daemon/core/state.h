@@ -35,6 +35,7 @@
 /* What a uid has, see user.h. */
 struct hc_user {
 	uint32_t charged[2]; /* domains, by enum hc_charge */
+	uint64_t memory;     /* bytes */
 };
 
 /* A process of this node that has a session or holds a seat. */
@@ -45,6 +46,7 @@ struct hc_process {
 	struct hc_list seats; /* links: core->seat_links */
 	uint32_t reap_left;   /* seats that are still to be looked at */
 	bool dead, reaping;
+	bool unwatched; /* a row named it, and the shell is not yet asked to watch it */
 };
 
 struct hc_session {
@@ -59,7 +61,8 @@ struct hc_session {
 	uint32_t block_hint;
 	uint32_t seats;
 	uint64_t requests;
-	uint64_t *blocks; /* bitmap of the arena */
+	uint64_t events_lost; /* as the shell told last */
+	uint64_t *blocks;     /* bitmap of the arena */
 	char build[48], job[48];
 };
 
@@ -262,6 +265,15 @@ struct hc_ended {
 	char cause[HC_CAUSE_MAX];
 };
 
+/* The node takes no new domains; see drain.h. */
+struct hc_drain {
+	bool on;
+	uint32_t forming; /* homes below this number that are still to be looked at */
+	uint64_t session; /* who waits, 0 = nobody */
+	uint32_t request;
+	uint64_t until;
+};
+
 struct hc_core {
 	struct hc_limits lim;
 	struct hc_self self;
@@ -283,7 +295,8 @@ struct hc_core {
 	struct hc_process *processes;
 	struct hc_pool process_pool;
 	struct hc_index process_index;
-	struct hc_list reaping; /* links: process_links */
+	struct hc_list reaping;        /* links: process_links */
+	uint32_t watch_from, watch_to; /* processes among which some are unwatched */
 	struct hc_links process_links;
 
 	struct hc_device *devices;
@@ -342,7 +355,7 @@ struct hc_core {
 	struct hc_ended *ended;
 	uint32_t ended_at, ended_count;
 
-	struct hc_timers timers; /* homes first, then parts, then gathers */
+	struct hc_timers timers; /* homes first, then parts, then gathers, then the drain */
 
 	char (*nodes)[HC_NAME_MAX + 1];
 	uint32_t nnodes;
@@ -361,6 +374,7 @@ struct hc_core {
 	uint64_t member_changes, domain_changes, session_changes;
 	uint64_t requests, refused;
 	bool started;
+	struct hc_drain drain;
 	uint32_t nactive, nforming, ndamaged, nseats;
 };
 

@@ -193,6 +193,18 @@ void hc_ctl_notify(struct hc_ctl *ctl, uint64_t session, const uint8_t *frame, u
 	       c->uid);
 }
 
+void hc_ctl_tell_unread(struct hc_ctl *ctl)
+{
+	struct hc_conn *c;
+
+	for (c = ctl->conns; c; c = c->next) {
+		if (!c->known || c->closed || c->lost_told == c->lost_all)
+			continue;
+		c->lost_told = c->lost_all;
+		hc_loop_unread(ctl->loop, c->session, c->lost_all);
+	}
+}
+
 void hc_ctl_close(struct hc_ctl *ctl, uint64_t session)
 {
 	struct hc_conn *c = hc_ctl_conn(ctl, session);

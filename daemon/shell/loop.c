@@ -374,10 +374,13 @@ static void sweep(uint32_t uid, uint32_t slot, struct hc_page_record *record, vo
 
 void hc_loop_begin(struct hc_loop *l)
 {
-	struct hc_event ev = {.kind = HC_EV_START};
+	struct hc_event ev = {.kind = HC_EV_TIMEOUT};
 	size_t i;
 
+	while (hc_core_deadline(l->core) <= hc_loop_now()) /* what rows of many ranks left to do */
+		feed(l, &ev);
 	l->begun = true;
+	ev.kind = HC_EV_START;
 	feed(l, &ev);
 	hc_pages_each(l->pages, sweep, l);
 	for (i = 0; i < l->ndead; i++)
@@ -411,6 +414,13 @@ void hc_loop_request(struct hc_loop *l, uint64_t session, const struct hc_frame 
 void hc_loop_lost(struct hc_loop *l, uint64_t session)
 {
 	struct hc_event ev = {.kind = HC_EV_SESSION_LOST, .session = session};
+
+	feed(l, &ev);
+}
+
+void hc_loop_unread(struct hc_loop *l, uint64_t session, uint64_t events)
+{
+	struct hc_event ev = {.kind = HC_EV_UNREAD, .session = session, .u.unread = events};
 
 	feed(l, &ev);
 }

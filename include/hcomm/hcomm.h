@@ -550,7 +550,9 @@ typedef int (*hcomm_row_fn)(const void *row, void *context);
 int hcomm_query(struct hcomm_session *session, uint32_t view, const struct hcomm_filter *filter,
 		hcomm_row_fn fn, void *context);
 /* An operator's word: "reload", "log-level" with its argument, "drain". Blocking. `answer` may be
- * NULL. PERMISSION, INVALID. */
+ * NULL. PERMISSION, INVALID. drain: returns when no domain is left; TIMEOUT: some are, after
+ * drain_timeout_s; IN_PROGRESS: another drain ended the wait. The node takes no new domains (AGAIN)
+ * until "drain" with the argument "off", or a restart. */
 int hcomm_admin(struct hcomm_session *session, const char *verb, const char *argument,
 		int timeout_ms, char *answer, size_t bytes);
 

@@ -139,6 +139,7 @@ struct world {
 	struct world_scan *scans;
 	uint32_t nscans, scans_cap;
 
+	uint32_t watches; /* processes that the shell was asked to watch */
 	uint64_t steps;
 	uint32_t most_actions, most_bytes;
 	char *text; /* the transcript */
@@ -218,6 +219,7 @@ uint32_t world_abort(struct world *w, struct world_client *cl, uint64_t id, uint
 uint32_t world_status(struct world *w, struct world_client *cl, uint64_t id);
 uint32_t world_query(struct world *w, struct world_client *cl, unsigned view, uint64_t cursor,
 		     uint64_t snapshot, uint32_t limit);
+uint32_t world_drain(struct world *w, struct world_client *cl, const char *argument);
 uint32_t world_subscribe(struct world *w, struct world_client *cl, uint64_t id, bool on);
 void world_ops_ended(struct world *w, struct world_client *cl, uint64_t id);
 /* A whole frame as a client's or (frame of node `from`) a peer's; nothing is checked before. */

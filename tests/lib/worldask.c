@@ -441,6 +441,13 @@ uint32_t world_query(struct world *w, struct world_client *cl, unsigned view, ui
 	return ask(w, cl, "query", &hc_desc_query, &m);
 }
 
+uint32_t world_drain(struct world *w, struct world_client *cl, const char *argument)
+{
+	struct hc_m_admin m = {.verb = hc_str("drain"), .argument = hc_str(argument)};
+
+	return ask(w, cl, "drain", &hc_desc_admin, &m);
+}
+
 uint32_t world_subscribe(struct world *w, struct world_client *cl, uint64_t id, bool on)
 {
 	struct hc_m_subscribe m = {.id = id, .on = on};

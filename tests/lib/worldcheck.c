@@ -8,6 +8,7 @@
  */
 #include "worldimp.h"
 
+#include "drain.h"
 #include "pages.h"
 #include "state.h"
 
@@ -318,6 +319,8 @@ static void check_timers(struct world *w, uint32_t node)
 			world_want(w, c->homes[n].id);
 		else if (n < 2 * c->lim.domains)
 			world_want(w, part_used(c, n - c->lim.domains));
+		else if (n == hc_drain_timer(c))
+			world_want(w, c->drain.on && c->drain.session);
 		else
 			world_want(w, c->gathers[n - 2 * c->lim.domains].parent);
 	}

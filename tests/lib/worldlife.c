@@ -53,7 +53,8 @@ void world_defaults(struct hc_limits *limits, struct hc_settings *settings)
 				     .ranks_per_domain = 64,
 				     .devices = 16,
 				     .ended = 16,
-				     .quota_domains = 1u << 20};
+				     .quota_domains = 1u << 20,
+				     .quota_memory = 64u << 20};
 	*settings = (struct hc_settings){.connect_timeout_ns = 120ull * 1000 * WORLD_MS,
 					 .drain_timeout_ns = 30ull * 1000 * WORLD_MS,
 					 .orphan_grace_ns = 5ull * 1000 * WORLD_MS,

@@ -572,6 +572,44 @@ START_TEST(the_limit_of_ranks)
 }
 END_TEST
 
+/* One row that names more processes than fit among the actions of a step. */
+START_TEST(a_domain_of_many_processes)
+{
+	enum { PROCESSES = 700 };
+	struct world_client *first = NULL, *c;
+	struct hc_limits limits;
+	struct hc_settings settings;
+	uint32_t i;
+
+	world_defaults(&limits, &settings);
+	limits.sessions = 1024;
+	limits.ranks = 4096;
+	limits.ranks_per_domain = 1024;
+	world_start_with(&w, 1, &limits, &settings, 8, 1);
+	w.quiet_checks = true;
+	for (i = 0; i < PROCESSES; i++) {
+		c = member(100 + i);
+		if (!i)
+			world_root_info(&w, first = c, PROCESSES);
+		w.opt.shared = true;
+		w.opt.device = i % 8;
+		world_join_root(&w, c, first, PROCESSES, i);
+		ck_assert_msg(world_waits(c) || i == PROCESSES - 1, "%u: %s", i, c->text);
+	}
+	ck_assert_int_eq(first->code, 0);
+	id = first->id;
+	ck_assert_uint_eq(w.watches, 0);
+	world_restart(&w, 0);
+	ck_assert_uint_eq(w.watches, PROCESSES);
+	ck_assert_int_eq(state_of(id), HC_W_domain_state_ACTIVE);
+	ck_assert_int_eq(seat_state(id, PROCESSES - 1), HC_W_member_state_DETACHED);
+	world_dead(&w, 0, 100 + PROCESSES - 1);
+	ck_assert_int_eq(state_of(id), HC_W_domain_state_DAMAGED);
+	world_check(&w, 0);
+	end();
+}
+END_TEST
+
 static void add(TCase *t_)
 {
 	tcase_add_test(t_, comes_back_as_it_was);
@@ -597,6 +635,7 @@ static void add(TCase *t_)
 	tcase_add_test(t_, a_state_that_is_not_stored);
 	tcase_add_test(t_, no_id);
 	tcase_add_test(t_, the_limit_of_ranks);
+	tcase_add_test(t_, a_domain_of_many_processes);
 }
 
 int main(void)

@@ -100,6 +100,7 @@ static void begin_anew(_Atomic uint64_t *word)
 	table.users = 0;
 	table.forked = table.generation;
 	drop_table();
+	hc_chans_drop(true);
 	atomic_store(word, ++table.stamp);
 }
 
@@ -117,6 +118,11 @@ int hc_process_enter(uint64_t *stamp)
 	*stamp = atomic_load(word);
 	pthread_mutex_unlock(&table.lock);
 	return 0;
+}
+
+bool hc_process_known(void)
+{
+	return atomic_load_explicit(stamp_word(), memory_order_relaxed) != 0;
 }
 
 bool hc_process_same(uint64_t stamp)
@@ -154,6 +160,7 @@ void hc_process_leave(uint64_t stamp)
 	if (!--table.users) {
 		free_locals();
 		drop_table();
+		hc_chans_drop(false);
 	}
 	pthread_mutex_unlock(&table.lock);
 }
@@ -250,6 +257,7 @@ int hc_domain_new(struct hcomm_session *session, struct hc_domain **out)
 
 void hc_domain_free(struct hc_domain *d)
 {
+	hc_chans_end(d);
 	hc_ops_detach(&d->ops);
 	pthread_mutex_lock(&table.lock);
 	if (d->link) {

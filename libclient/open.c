@@ -231,6 +231,7 @@ static void free_maps(struct hcomm_session *s, bool mapped)
 			munmap(map.to, (size_t)HC_SLAB_RECORDS * HC_RECORD_BYTES);
 		free(slab);
 	}
+	hc_chan_slabs_free(s, mapped);
 	while (s->seats) {
 		struct hc_seats *seats = s->seats;
 
@@ -242,6 +243,7 @@ static void free_maps(struct hcomm_session *s, bool mapped)
 static void close_in_child(struct hcomm_session *s, const struct hc_sink *quiet)
 {
 	hc_sess_lost(&s->sess, quiet);
+	hc_aside_drop(s);
 	s->wake_fd = -1;
 	hc_events_free(s);
 	free_maps(s, false);
@@ -269,6 +271,8 @@ HC_EXPORT void hcomm_close(struct hcomm_session *session)
 		hc_domain_free(session->domains);
 	session->event_fn = NULL;
 	hc_sess_lost(&session->sess, &quiet);
+	hc_aside_drop(session);
+	hc_chans_close(session);
 	close_fd(session->fd);
 	close_fd(session->poll_fd);
 	close_fd(session->wake_fd);

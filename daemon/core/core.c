@@ -9,10 +9,12 @@
 #include "core.h"
 
 #include "ask.h"
+#include "channel.h"
 #include "device.h"
 #include "drain.h"
 #include "emit.h"
 #include "home.h"
+#include "link.h"
 #include "pages.h"
 #include "part.h"
 #include "restore.h"
@@ -33,6 +35,8 @@ static void lay_out(struct hc_core *c, struct hc_mem *m, const struct hc_limits 
 {
 	uint32_t asks = lim->sessions * 2 + 1024, processes = lim->sessions + 1024, i;
 	uint32_t batches = lim->sessions < HC_BATCHES ? lim->sessions : HC_BATCHES;
+	const struct hc_admit_limits admit = {
+		.links = lim->links, .requests = lim->requests, .pieces = lim->pieces};
 	uint64_t *blocks;
 
 	c->lim = *lim;
@@ -41,14 +45,18 @@ static void lay_out(struct hc_core *c, struct hc_mem *m, const struct hc_limits 
 	blocks = hc_mem_take(m, lim->sessions, HC_ARENA_BLOCKS / 8);
 	for (i = 0; m->base && i < lim->sessions; i++)
 		c->sessions[i].blocks = blocks + (size_t)i * (HC_ARENA_BLOCKS / 64);
-	c->users = hc_mem_take(m, HC_USERS(lim->domains), sizeof(*c->users));
-	hc_pool_init(&c->user_pool, m, HC_USERS(lim->domains));
-	hc_index_init(&c->user_index, m, HC_USERS(lim->domains));
+	c->users = hc_mem_take(m, HC_USERS(lim->domains) + lim->wants, sizeof(*c->users));
+	hc_pool_init(&c->user_pool, m, HC_USERS(lim->domains) + lim->wants);
+	hc_index_init(&c->user_index, m, HC_USERS(lim->domains) + lim->wants);
 	c->processes = hc_mem_take(m, processes, sizeof(*c->processes));
 	hc_pool_init(&c->process_pool, m, processes);
 	hc_index_init(&c->process_index, m, processes);
 	hc_links_init(&c->process_links, m, processes);
 	c->devices = hc_mem_take(m, lim->devices, sizeof(*c->devices));
+	c->link_facts = hc_mem_take(m, lim->links, sizeof(*c->link_facts));
+	c->admit = hc_admit_init(m, &admit);
+	c->chan = hc_channel_lay_out(m, lim);
+	c->wishes = hc_mem_take(m, lim->domains, sizeof(*c->wishes));
 	c->parts = hc_mem_take(m, lim->domains, sizeof(*c->parts));
 	hc_pool_init(&c->part_pool, m, lim->domains);
 	hc_index_init(&c->part_by_id, m, lim->domains);
@@ -104,6 +112,17 @@ size_t hc_core_bytes(const struct hc_limits *limits)
 	return m.used;
 }
 
+static void set(struct hc_core *c, const struct hc_settings *s)
+{
+	const struct hc_admit_settings admit = {.limit_percent = s->bandwidth_limit_percent,
+						.aging_ns = s->aging_ns,
+						.grant_ttl_ns = s->grant_ttl_ns,
+						.hint_hold_ns = s->hint_hold_ns};
+
+	c->set = *s;
+	hc_admit_set(c->admit, &admit);
+}
+
 struct hc_core *hc_core_init(void *memory, size_t bytes, const struct hc_limits *limits,
 			     const struct hc_self *self, const struct hc_settings *settings)
 {
@@ -114,7 +133,7 @@ struct hc_core *hc_core_init(void *memory, size_t bytes, const struct hc_limits 
 	c = hc_mem_take(&m, 1, sizeof(*c));
 	lay_out(c, &m, limits);
 	c->self = *self;
-	c->set = *settings;
+	set(c, settings);
 	c->kept = HC_NEVER;
 	c->rng = (struct hc_hash_key){self->seed[0], self->seed[1]};
 	hc_core_node(c, self->name);
@@ -175,6 +194,9 @@ static void request(struct hc_core *c, struct hc_session *s, const struct hc_eve
 		struct hc_m_ops_ended ops_ended;
 		struct hc_m_subscribe subscribe;
 		struct hc_m_query query;
+		struct hc_m_channel_want channel_want;
+		struct hc_m_channel_open channel_open;
+		struct hc_m_channel_release channel_release;
 		struct hc_m_admin admin;
 	} m;
 	char text[128];
@@ -199,6 +221,9 @@ static void request(struct hc_core *c, struct hc_session *s, const struct hc_eve
 		CASE(ops_ended, hc_part_ops_ended(c, s, m.ops_ended.id));
 		CASE(subscribe, hc_session_subscribe(c, s, id, &m.subscribe));
 		CASE(query, hc_view_query(c, s, id, &m.query));
+		CASE(channel_want, hc_channel_want(c, s, id, &m.channel_want));
+		CASE(channel_open, hc_channel_open(c, s, id, &m.channel_open));
+		CASE(channel_release, hc_channel_release(c, s, id, &m.channel_release));
 		CASE(admin, hc_drain_admin(c, s, id, &m.admin));
 	default:
 		HC_TEXT(text, "message %u is not a request that this daemon knows", f->head.type);
@@ -387,12 +412,17 @@ static void on_event(struct hc_core *c, const struct hc_event *ev)
 		hc_session_dead(c, ev->u.process.pid, ev->u.process.started);
 		return;
 	case HC_EV_PEER_MSG: on_peer(c, ev); return;
-	case HC_EV_DEVICE_FACT: hc_device_fact(c, ev->u.device); return;
+	case HC_EV_DEVICE_FACT:
+		hc_device_fact(c, ev->u.device);
+		hc_link_device(c, ev->u.device->index);
+		return;
+	case HC_EV_LINK_FACT: hc_link_fact(c, ev->u.link); return;
 	case HC_EV_PERSISTED: on_persisted(c, ev->u.persisted); return;
-	case HC_EV_CONFIG: c->set = *ev->u.settings; return;
+	case HC_EV_CONFIG: set(c, ev->u.settings); return;
 	case HC_EV_OPS_SAMPLE: hc_part_sample(c, ev); return;
 	case HC_EV_STORAGE: on_storage(c, ev->u.kept); return;
 	case HC_EV_ROW: hc_restore_row(c, ev->u.row); return;
+	case HC_EV_CHANNEL_ROW: hc_channel_restore(c, ev->u.row); return;
 	case HC_EV_UNREAD: hc_session_unread(c, ev->session, ev->u.unread); return;
 	}
 }
@@ -444,7 +474,7 @@ static bool unit(struct hc_core *c)
 {
 	uint32_t timer;
 
-	if (under_way(c) && work(c))
+	if ((under_way(c) && work(c)) || hc_channel_work(c))
 		return true;
 	timer = hc_timers_take(&c->timers, c->now);
 	if (timer == HC_NONE)
@@ -470,15 +500,21 @@ void hc_core_step(struct hc_core *c, uint64_t now, const struct hc_event *event,
 
 uint64_t hc_core_deadline(const struct hc_core *c)
 {
+	uint64_t chan, timer;
+
 	if (under_way(c))
 		return c->now;
-	return hc_timers_next(&c->timers);
+	chan = hc_channel_deadline(c);
+	timer = hc_timers_next(&c->timers);
+	return chan < timer ? chan : timer;
 }
 
 void hc_core_counts(const struct hc_core *c, struct hc_core_counts *n)
 {
+	struct hc_admit_counts a;
 	uint32_t i;
 
+	hc_admit_counts(c->admit, &a);
 	*n = (struct hc_core_counts){.domains = c->home_pool.used,
 				     .active = c->nactive,
 				     .forming = c->nforming,
@@ -486,7 +522,16 @@ void hc_core_counts(const struct hc_core *c, struct hc_core_counts *n)
 				     .ranks = c->nseats,
 				     .sessions = c->nsessions,
 				     .requests = c->requests,
-				     .refused = c->refused};
+				     .refused = c->refused,
+				     .channels = c->chan->granted,
+				     .waiting = c->chan->waiting,
+				     .lapsed = c->chan->lapsed,
+				     .granted_at_once = a.granted_at_once,
+				     .granted_later = a.granted_later,
+				     .channel_refused = a.refused,
+				     .hints_kept = a.hints_kept,
+				     .hints_broken = a.hints_broken,
+				     .hints_unknown = a.hints_unknown};
 	n->drained = c->drain.on;
 	if (c->drain.session && c->drain.until > c->now)
 		n->drain_ns = c->drain.until - c->now;

@@ -136,6 +136,8 @@ int hc_home_make(struct hc_core *c, uint64_t id, uint64_t key_a, uint64_t key_b,
 	h->state = HC_W_domain_state_FORMING;
 	h->staged = staged;
 	h->weight = 1;
+	if (c->wishes[n].channels)
+		c->wishes[n] = (struct hc_wish){0};
 	c->nforming++;
 	hc_user_charge(c, uid, HC_CHARGE_HOME);
 	c->domain_changes++;

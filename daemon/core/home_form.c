@@ -132,7 +132,9 @@ static void send_cancel(struct hc_core *c, struct hc_home *h, uint32_t node)
 				.epoch = h->epoch,
 				.incarnation = c->self.incarnation,
 				.code = h->end_code,
-				.text = hc_str(hc_home_cause(c, h))};
+				.text = hc_str(hc_home_cause(c, h)),
+				.retry_after_ms = h->end_code == HC_E_AGAIN && h->cut ? (uint32_t)h->cut
+									    : HC_NONE};
 
 	hc_emit_send(c, node, &hc_desc_cancel, &m);
 }
@@ -160,12 +162,28 @@ void hc_home_cancel(struct hc_core *c, struct hc_home *h, uint32_t also, int cod
 
 static void send_prepare(struct hc_core *c, struct hc_home *h, uint32_t node)
 {
+	const struct hc_wish *w = &c->wishes[hc_home_number(c, h)];
 	struct hc_m_prepare m = {.id = h->id,
 				 .epoch = h->epoch,
 				 .incarnation = c->self.incarnation,
-				 .persist = node != HC_SELF_NODE};
+				 .persist = node != HC_SELF_NODE,
+				 .priority = h->priority,
+				 .weight = h->weight,
+				 .channels = w->channels,
+				 .channel_mbps = w->mbps,
+				 .channel_hold_ms = w->hold_ms,
+				 .channel_wait = w->wait};
 
 	hc_emit_send(c, node, &hc_desc_prepare, &m);
+}
+
+/* Channels are waited for as long as the ranks wait. */
+static uint64_t prepare_until(const struct hc_core *c, const struct hc_home *h)
+{
+	const struct hc_wish *w = &c->wishes[hc_home_number(c, h)];
+	const uint64_t at = c->now + c->set.prepare_limit_ns;
+
+	return w->channels && w->wait && h->deadline > at ? h->deadline : at;
 }
 
 static void begin(struct hc_core *c, struct hc_home *h)
@@ -175,7 +193,7 @@ static void begin(struct hc_core *c, struct hc_home *h)
 	hc_home_set_state(c, h, HC_W_domain_state_ACTIVATING);
 	h->epoch = 1;
 	h->step = HOME_PREPARING;
-	hc_timers_set(&c->timers, hc_home_number(c, h), c->now + c->set.prepare_limit_ns);
+	hc_timers_set(&c->timers, hc_home_number(c, h), prepare_until(c, h));
 	hc_home_ask_each(c, h, send_prepare);
 }
 
@@ -189,6 +207,8 @@ void hc_home_on_prepared(struct hc_core *c, uint32_t node, const struct hc_m_pre
 	if (m->code) {
 		HC_TEXT(text, "node %s cannot take part: %.*s", c->nodes[node], (int)m->text.len,
 			m->text.p);
+		/* nothing is cut before it is ACTIVE */
+		h->cut = m->retry_after_ms ? m->retry_after_ms : 1;
 		hc_home_cancel(c, h, HC_NONE, m->code, text);
 		return;
 	}
@@ -281,12 +301,16 @@ static uint32_t first_here(struct hc_core *c, struct hc_home *h)
 	return HC_NONE;
 }
 
-static bool agrees(const struct hc_home *h, const struct hc_m_arrive *m)
+static bool agrees(const struct hc_core *c, const struct hc_home *h, const struct hc_m_arrive *m)
 {
+	const struct hc_wish *w = &c->wishes[hc_home_number(c, h)];
+
 	if (h->nranks && h->nranks != m->nranks)
 		return false;
 	return !h->arrived || (h->list_a == m->list_a && h->list_b == m->list_b &&
-			       h->priority == m->priority && h->weight == m->weight);
+			       h->priority == m->priority && h->weight == m->weight &&
+			       w->channels == m->channels && w->mbps == m->channel_mbps &&
+			       w->wait == m->channel_wait);
 }
 
 /* What this arrival, which does not agree, says against those before it. */
@@ -294,6 +318,7 @@ static void contradiction(struct hc_core *c, struct hc_home *h, uint32_t node,
 			  const struct hc_m_arrive *m, char *text, size_t bytes)
 {
 	uint32_t other = h->nranks ? first_here(c, h) : HC_NONE;
+	const struct hc_wish *w = &c->wishes[hc_home_number(c, h)];
 	char a[128] = "the maker of the root info", b[96];
 
 	if (other != HC_NONE)
@@ -308,6 +333,11 @@ static void contradiction(struct hc_core *c, struct hc_home *h, uint32_t node,
 			 "the ranks have different tables or member lists: %s has %016llx, %s has "
 			 "%016llx",
 			 a, (unsigned long long)h->list_a, b, (unsigned long long)m->list_a);
+	else if (h->priority == m->priority && h->weight == m->weight)
+		snprintf(text, bytes,
+			 "the ranks disagree on the channels to begin with: %s says %u of %u MB/s, "
+			 "%s says %u of %u MB/s",
+			 a, w->channels, w->mbps, b, m->channels, m->channel_mbps);
 	else
 		snprintf(text, bytes,
 			 "the ranks disagree on class and weight: %s says %u, %u; %s says %u, %u",
@@ -335,6 +365,8 @@ static void take_place(struct hc_core *c, struct hc_home *h, uint32_t node,
 		h->list_b = m->list_b;
 		h->priority = m->priority;
 		h->weight = m->weight;
+		if (m->channels || c->wishes[hc_home_number(c, h)].channels)
+			c->wishes[hc_home_number(c, h)] = HC_WISH_OF(m);
 	}
 	if (m->pid)
 		h->attached++;
@@ -388,7 +420,7 @@ static enum arrival enter(struct hc_core *c, uint32_t node, const struct hc_m_ar
 			     "the domain belongs to another user");
 		return ARRIVED_REFUSED;
 	}
-	if (!agrees(h, m)) {
+	if (!agrees(c, h, m)) {
 		contradiction(c, h, node, m, text, sizeof(text));
 		/* the newcomer's part learns the id first, so that the end of it all finds it */
 		accept(c, h, node, m);
@@ -463,7 +495,11 @@ void hc_home_on_arrivals(struct hc_core *c, uint32_t node, const struct hc_m_arr
 				  .timeout_ms = m->timeout_ms,
 				  .priority = m->priority,
 				  .weight = m->weight,
-				  .incarnation = m->incarnation};
+				  .incarnation = m->incarnation,
+				  .channels = m->channels,
+				  .channel_mbps = m->channel_mbps,
+				  .channel_hold_ms = m->channel_hold_ms,
+				  .channel_wait = m->channel_wait};
 	struct hc_arr a = m->ranks, came = {0};
 	struct hc_home *h = NULL;
 	struct hc_m_arrival r;
@@ -666,13 +702,19 @@ static void nobody_waits(struct hc_core *c, struct hc_home *h)
 
 void hc_home_form_timeout(struct hc_core *c, struct hc_home *h)
 {
+	const struct hc_wish *w = &c->wishes[hc_home_number(c, h)];
 	const struct hc_place *last = NULL;
 	char text[HC_CAUSE_MAX];
 	uint64_t next;
 
 	if (h->step == HOME_PREPARING) {
-		hc_home_cancel(c, h, HC_NONE, HC_E_TIMEOUT,
-			       "a node did not answer PREPARE within prepare_limit_s");
+		HC_TEXT(text, "a node did not answer PREPARE within prepare_limit_s");
+		if (w->channels && w->wait)
+			HC_TEXT(text,
+				"the %u channels of %u MB/s from each rank to the next, that the "
+				"domain is to begin with, were not free before the limit",
+				w->channels, w->mbps);
+		hc_home_cancel(c, h, HC_NONE, HC_E_TIMEOUT, text);
 		return;
 	}
 	if (h->step)

@@ -20,6 +20,7 @@
 #ifndef HC_STATE_H
 #define HC_STATE_H
 
+#include "admit.h"
 #include "core.h"
 #include "hash.h"
 #include "table.h"
@@ -32,8 +33,17 @@
 #define HC_RING_BYTES (512u * 1024u)
 #define HC_RING_SPARE (16u * 1024u) /* room that a request may need */
 
+/* Channels that a domain is to begin with, from each rank to the next. */
+struct hc_wish {
+	uint32_t channels, mbps, hold_ms;
+	uint8_t wait;
+};
+#define HC_WISH_OF(m)                                                                              \
+	((struct hc_wish){(m)->channels, (m)->channel_mbps, (m)->channel_hold_ms, (m)->channel_wait})
+
 /* What a uid has, see user.h. */
 struct hc_user {
+	uint32_t held[2];    /* by enum hc_hold */
 	uint32_t charged[2]; /* domains, by enum hc_charge */
 	uint64_t memory;     /* bytes */
 };
@@ -58,6 +68,7 @@ struct hc_session {
 	uint64_t watching; /* domain of one extra subscription, 0 = none */
 	uint32_t mark;     /* told already in this round of a notification */
 	uint64_t slabs;    /* slabs whose descriptor it has, a bit each */
+	uint64_t status_slabs; /* the same of status registers */
 	uint32_t block_hint;
 	uint32_t seats;
 	uint64_t requests;
@@ -301,6 +312,12 @@ struct hc_core {
 
 	struct hc_device *devices;
 	uint32_t ndevices;
+
+	struct hc_link_fact *link_facts; /* by number; see link.h */
+	uint32_t nlinks;                 /* numbers that were given out */
+	struct hc_admit *admit;
+	struct hc_channels *chan; /* see channel.h */
+	struct hc_wish *wishes;   /* by number of the home; zero = none */
 
 	struct hc_part *parts;
 	struct hc_pool part_pool;

@@ -12,6 +12,7 @@
 #include <unistd.h>
 #include "log.h"
 #include "loop.h"
+#include "rings.h"
 #include "sd.h"
 
 #define SECOND_NS  1000000000u
@@ -32,6 +33,8 @@ struct hc_loop {
 	struct hc_core *core;
 	struct hc_out *out;
 	struct hc_pages *pages;
+	struct hc_registers *registers;
+	struct hc_rings *rings;
 	struct hc_store *store;
 	struct hc_ctl *ctl;
 	void *memory;
@@ -88,6 +91,13 @@ static int grant_fd(struct hc_loop *l, const struct hc_action *a)
 	case HC_GRANT_SLAB: /* with the first rank that a session gets */
 		hc_ctl_arena_used(l->ctl, a->session);
 		r = hc_pages_slab_fd(l->pages, a->u.reply.uid, a->u.reply.slab, &fd);
+		break;
+	case HC_GRANT_STATUS:
+		r = hc_registers_fd(l->registers, a->u.reply.uid, a->u.reply.slab, &fd);
+		break;
+	case HC_GRANT_RINGS:
+		r = hc_rings_fd(l->rings, a->u.reply.channel, a->u.reply.bytes, a->u.reply.last,
+				&fd);
 		break;
 	}
 	if (r)
@@ -211,6 +221,18 @@ static void do_watch(struct hc_loop *l, const struct hc_action *a)
 		remember_dead(l, a->u.watch.pid, a->u.watch.started);
 }
 
+static void do_register(struct hc_loop *l, const struct hc_action *a)
+{
+	int r = hc_registers_write(l->registers, a->u.reg.uid, a->u.reg.slot, l->start,
+				   a->u.reg.channel, a->u.reg.state);
+
+	if (a->u.reg.state == HC_W_channel_state_REVOKED)
+		hc_rings_forget(l->rings, a->u.reg.channel);
+	if (r)
+		hc_log(HC_LOG_ERROR, "a status register cannot be written: %s",
+		       r < 0 ? strerror(-r) : "no such slot");
+}
+
 static void perform(struct hc_loop *l, const struct hc_action *a)
 {
 	switch (a->kind) {
@@ -229,6 +251,7 @@ static void perform(struct hc_loop *l, const struct hc_action *a)
 	case HC_ACT_CLOSE: hc_ctl_close(l->ctl, a->session); return;
 	case HC_ACT_WATCH: do_watch(l, a); return;
 	case HC_ACT_LOG: do_log(a); return;
+	case HC_ACT_REGISTER: do_register(l, a); return;
 	}
 	hc_panic(__FILE__, __LINE__, "an action of an unknown kind");
 }
@@ -361,6 +384,13 @@ void hc_loop_row(struct hc_loop *l, struct hc_str row)
 	feed(l, &ev);
 }
 
+void hc_loop_channel_row(struct hc_loop *l, struct hc_str row)
+{
+	struct hc_event ev = {.kind = HC_EV_CHANNEL_ROW, .u.row = row};
+
+	feed(l, &ev);
+}
+
 /* A record that no row stands for: its domain ended, or the database was lost. */
 static void sweep(uint32_t uid, uint32_t slot, struct hc_page_record *record, void *loop)
 {
@@ -383,6 +413,7 @@ void hc_loop_begin(struct hc_loop *l)
 	ev.kind = HC_EV_START;
 	feed(l, &ev);
 	hc_pages_each(l->pages, sweep, l);
+	hc_registers_sweep(l->registers, l->start);
 	for (i = 0; i < l->ndead; i++)
 		hc_loop_dead(l, l->dead[i].pid, l->dead[i].started);
 	free(l->dead);
@@ -437,6 +468,13 @@ void hc_loop_dead(struct hc_loop *l, uint32_t pid, uint64_t started)
 void hc_loop_device(struct hc_loop *l, const struct hc_device_fact *fact)
 {
 	struct hc_event ev = {.kind = HC_EV_DEVICE_FACT, .u.device = fact};
+
+	feed(l, &ev);
+}
+
+void hc_loop_link(struct hc_loop *l, const struct hc_link_fact *fact)
+{
+	struct hc_event ev = {.kind = HC_EV_LINK_FACT, .u.link = fact};
 
 	feed(l, &ev);
 }
@@ -620,6 +658,8 @@ int hc_loop_new(const struct hc_loop_args *args, struct hc_loop **loop)
 		return r;
 	l->base = args->base;
 	l->pages = args->pages;
+	l->registers = args->registers;
+	l->rings = hc_rings_new();
 	l->on_tick = args->on_tick;
 	l->on_signal = args->on_signal;
 	l->arg = args->arg;
@@ -630,7 +670,7 @@ int hc_loop_new(const struct hc_loop_args *args, struct hc_loop **loop)
 	l->memory_bytes = hc_core_bytes(&args->limits);
 	l->memory = reserve(l->memory_bytes);
 	l->out = reserve(sizeof(*l->out));
-	if (l->memory && l->out)
+	if (l->memory && l->out && l->rings)
 		r = add_sources(l);
 	if (r) {
 		hc_loop_free(l);
@@ -663,6 +703,7 @@ void hc_loop_free(struct hc_loop *l)
 		munmap(l->memory, l->memory_bytes);
 	if (l->out)
 		munmap(l->out, sizeof(*l->out));
+	hc_rings_free(l->rings);
 	free(l->scans);
 	free(l->dead);
 	free(l);

@@ -29,15 +29,26 @@ static int add_row(void *arg, uint64_t id, const void *row, size_t len)
 	return 0;
 }
 
-int hc_rows_read(struct hc_rows *rows, struct hc_db *db)
+static int read_all(struct hc_rows *rows, struct hc_db *db,
+		    int (*all)(struct hc_db *db, hc_db_domain_fn *fn, void *arg))
 {
 	int r;
 
 	memset(rows, 0, sizeof(*rows));
-	r = hc_db_domains(db, add_row, rows);
+	r = all(db, add_row, rows);
 	if (r)
 		hc_rows_fini(rows);
 	return r;
+}
+
+int hc_rows_read(struct hc_rows *rows, struct hc_db *db)
+{
+	return read_all(rows, db, hc_db_domains);
+}
+
+int hc_rows_read_channels(struct hc_rows *rows, struct hc_db *db)
+{
+	return read_all(rows, db, hc_db_channels);
 }
 
 void hc_rows_fini(struct hc_rows *rows)
@@ -46,7 +57,8 @@ void hc_rows_fini(struct hc_rows *rows)
 	memset(rows, 0, sizeof(*rows));
 }
 
-void hc_rows_feed(const struct hc_rows *rows, struct hc_loop *loop)
+void hc_rows_feed(const struct hc_rows *rows, struct hc_loop *loop,
+		  void (*fn)(struct hc_loop *loop, struct hc_str row))
 {
 	struct hc_str row;
 	size_t at = 0;
@@ -55,6 +67,6 @@ void hc_rows_feed(const struct hc_rows *rows, struct hc_loop *loop)
 		memcpy(&row.len, rows->bytes + at, sizeof(row.len));
 		row.p = (const char *)rows->bytes + at + sizeof(row.len);
 		at += sizeof(row.len) + row.len;
-		hc_loop_row(loop, row);
+		fn(loop, row);
 	}
 }

@@ -26,6 +26,9 @@
 #define ROW_RANKS_MAX   16384u /* the row of a domain has to fit into the buffer of actions */
 #define ENDED_KEPT      1024u  /* half a MiB; older ones are in the journal */
 #define ENDED_KEEP_NS   3600000000000u
+#define CHANNELS_MAX    65536u  /* requests for channels, waiting and granted */
+#define WANTS_MAX       16384u  /* of them: that wait, and tickets */
+#define PIECES_MAX      262144u /* of them together */
 #define SECOND_NS       1000000000ull
 #define STOP_LIMIT_US   800000
 #define SLOW_NS         SECOND_NS /* a write that takes longer is told */
@@ -53,6 +56,10 @@ void hc_shell_settings(const struct hc_shell *sh, const struct hc_conf *c, struc
 	set->orphan_grace_ns = c->orphan_grace_s * SECOND_NS;
 	set->prepare_limit_ns = c->prepare_limit_s * SECOND_NS;
 	set->ended_keep_ns = ENDED_KEEP_NS;
+	set->bandwidth_limit_percent = c->bandwidth_limit_percent;
+	set->aging_ns = c->aging_s * SECOND_NS;
+	set->grant_ttl_ns = c->grant_ttl_s * SECOND_NS;
+	set->hint_hold_ns = c->hint_hold_s * SECOND_NS;
 	origin(c, HC_OPT_connect_timeout_s, "connect_timeout_s", set->connect_timeout_origin);
 	origin(c, HC_OPT_drain_timeout_s, "drain_timeout_s", set->drain_timeout_origin);
 }
@@ -244,6 +251,13 @@ static void set_limits(struct hc_shell *sh)
 	l->devices = HC_DEVICES_MAX;
 	l->ended = sh->conf.domains_max < ENDED_KEPT ? sh->conf.domains_max : ENDED_KEPT;
 	l->quota_domains = sh->conf.quota_domains;
+	l->links = HC_LINKS_MAX;
+	l->requests = CHANNELS_MAX + WANTS_MAX;
+	l->pieces = PIECES_MAX;
+	l->channels = CHANNELS_MAX;
+	l->wants = WANTS_MAX;
+	l->quota_channels = sh->conf.quota_channels;
+	l->quota_waiting = sh->conf.quota_waiting;
 	l->quota_memory = (uint64_t)sh->conf.quota_memory_mib << 20;
 }
 
@@ -252,6 +266,7 @@ static int make_loop(struct hc_shell *sh)
 	struct hc_loop_args args = {.limits = sh->limits,
 				    .self = sh->self,
 				    .pages = sh->pages,
+				    .registers = sh->registers,
 				    .on_tick = on_tick,
 				    .on_signal = on_signal,
 				    .arg = sh};
@@ -316,7 +331,7 @@ static int make_ctl(struct hc_shell *sh)
 	return 0;
 }
 
-static void begin(struct hc_shell *sh, struct hc_rows *rows)
+static void begin(struct hc_shell *sh, struct hc_rows *rows, struct hc_rows *channels)
 {
 	size_t n;
 	uint32_t i;
@@ -325,10 +340,17 @@ static void begin(struct hc_shell *sh, struct hc_rows *rows)
 	for (n = 0; n < sh->fds.narenas; n++)
 		hc_ctl_take_back(sh->ctl, &sh->fds.arenas[n]);
 	sh->fds.narenas = 0;
-	hc_rows_feed(rows, sh->loop);
-	hc_loop_begin(sh->loop);
 	for (i = 0; i < sh->devices.count; i++)
 		hc_loop_device(sh->loop, &sh->devices.facts[i]);
+	for (i = 0; i < sh->links.count; i++)
+		hc_loop_link(sh->loop, &sh->links.facts[i]);
+	/* what is taken back needs them */
+	hc_rows_feed(rows, sh->loop, hc_loop_row);
+	hc_rows_feed(channels, sh->loop, hc_loop_channel_row);
+	hc_loop_begin(sh->loop);
+	if (sh->links.left_out)
+		hc_log(HC_LOG_WARN, "%u links are left out: this daemon keeps %u",
+		       sh->links.left_out, HC_LINKS_MAX);
 	if (!sh->devices.count)
 		hc_log(HC_LOG_WARN, "%s", no_devices);
 	else
@@ -363,6 +385,8 @@ static int find_devices(struct hc_shell *sh)
 	char why[HC_WHY_BYTES];
 	int r = hc_devices_find(&sh->conf, &sh->devices, why, sizeof(why));
 
+	if (!r)
+		r = hc_links_find(&sh->conf, &sh->devices, &sh->links, why, sizeof(why));
 	if (r < 0)
 		return fail_errno(sh, "devices", r);
 	if (r)
@@ -379,6 +403,8 @@ static int open_pages(struct hc_shell *sh)
 
 	snprintf(path, sizeof(path), "%s/pages", sh->conf.runtime_dir);
 	r = hc_pages_open(path, &sh->pages);
+	if (!r)
+		r = hc_registers_open(path, &sh->registers);
 	return r ? fail_errno(sh, path, r < 0 ? r : -EINVAL) : 0;
 }
 
@@ -428,7 +454,7 @@ static void hold_signals(int how)
 
 int hc_shell_start(struct hc_shell *sh)
 {
-	struct hc_rows rows;
+	struct hc_rows rows = {0}, channels = {0};
 	struct hc_db *db = NULL;
 	int r;
 
@@ -452,7 +478,9 @@ int hc_shell_start(struct hc_shell *sh)
 	if (!r && sh->begun.made)
 		pass_older_starts(sh, db);
 	if (!r)
-		r = hc_rows_read(&rows, db) ? fail(sh, "stored domains cannot be read") : 0;
+		r = hc_rows_read(&rows, db) || hc_rows_read_channels(&channels, db)
+			    ? fail(sh, "stored domains cannot be read")
+			    : 0;
 	if (!r)
 		r = make_loop(sh);
 	if (r) {
@@ -463,10 +491,11 @@ int hc_shell_start(struct hc_shell *sh)
 	if (!r)
 		r = make_ctl(sh);
 	if (!r) {
-		begin(sh, &rows);
+		begin(sh, &rows, &channels);
 		r = open_socket(sh);
 	}
 	hc_rows_fini(&rows);
+	hc_rows_fini(&channels);
 	return r;
 }
 
@@ -536,7 +565,9 @@ void hc_shell_stop(struct hc_shell *sh)
 	if (sh->base)
 		event_base_free(sh->base);
 	hc_pages_close(sh->pages);
+	hc_registers_close(sh->registers);
 	hc_sd_fds_fini(&sh->fds);
+	hc_links_fini(&sh->links);
 	hc_devices_fini(&sh->devices);
 	hc_conf_fini(&sh->conf);
 	if (sh->lock_fd >= 0)

@@ -420,7 +420,7 @@ int hcomm_mem_lookup(hcomm_domain domain, uint32_t rank, uint64_t address, uint6
 /* `address` as it was registered. NOT_FOUND. */
 int hcomm_mem_unregister(hcomm_domain domain, void *address);
 
-/* ---- channels. later ---- */
+/* ---- channels ---- */
 /*
  * A channel joins two ranks of a domain: a share of a link that the daemon grants, rings in shared
  * memory for the data, and a status register. Both ranks call acquire and name each other: the

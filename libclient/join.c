@@ -21,6 +21,7 @@
  * soon as it has the request. The old block is then marked as no domain's.
  */
 #include "join.h"
+#include "shared.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -515,6 +516,7 @@ static int run(struct hcomm_session *s, const struct hc_join *j, struct hc_reque
 		return r;
 	d->rank = j->rank;
 	d->nranks = j->nranks;
+	d->attached = j->desc == &hc_desc_attach;
 	if (j->timeout_ms != HCOMM_START) {
 		r = wait(s, q, d);
 	} else {
@@ -666,6 +668,7 @@ void hc_join_again(struct hcomm_session *s, uint64_t deadline)
 			 */
 	s->taking = true;
 	s->again = 0;
+	r = hc_shared_again(s, enough);
 	while (!r && (len = fill_again(s))) {
 		r = hc_conn_send(s->fd, s->out, len, -1, enough);
 		if (!r && !await_again(s, enough))

@@ -59,7 +59,7 @@ static struct hc_call **place(struct hc_sess *s, uint32_t id)
 bool hc_sess_carries(uint16_t want)
 {
 	return want == HC_MSG_joined || want == HC_MSG_batch_r || want == HC_MSG_channel_want_r ||
-	       want == HC_MSG_channel_open_r;
+	       want == HC_MSG_channel_open_r || want == HC_MSG_sync_open_r;
 }
 
 static uint32_t fresh_id(struct hc_sess *s)

@@ -485,6 +485,7 @@ static int start_split(const struct hc_parent *p, const struct hc_m_split *m,
 	w->sub = sub_msg(p, hc_str(w->name), m->timeout_ms);
 	r = hc_call_start(p->session, &w->call, &q);
 	if (r) {
+		hc_call_fini(&w->call);
 		free(w);
 		return r;
 	}

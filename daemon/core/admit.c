@@ -444,17 +444,22 @@ static void count_return(struct hc_admit *s, uint64_t now, const struct hc_adm_r
 		s->counts.hints_broken++;
 }
 
-/* Of those that were granted something on the link while they are away, the one that comes last. */
+/* Of those that were granted something on a link while they are away, the one that comes last.
+ * Not on a link that shrank, where nobody could get what another one gives. */
 static uint32_t lender(const struct hc_admit *s, uint64_t now, const struct hc_adm_request *r)
 {
+	const struct hc_adm_link *l;
 	uint32_t n, piece, latest = HC_NONE;
 
 	HC_ADM_EACH_ENTRY(s, r, n)
 	{
-		piece = hc_tree_last(s->absent_node, s->link[s->entry[n - 1].link].absent);
-		if (piece != HC_NONE && s->request[s->piece[piece].request].npieces == 1 &&
-		    s->absent_node[piece].key > now &&
-		    (latest == HC_NONE || s->absent_node[piece].key > s->absent_node[latest].key))
+		l = &s->link[s->entry[n - 1].link];
+		piece = hc_tree_last(s->absent_node, l->absent);
+		if (piece == HC_NONE || s->absent_node[piece].key <= now ||
+		    s->request[s->piece[piece].request].npieces > 1 || !l->fact.up ||
+		    l->used[0] > l->limit || l->used[1] > l->limit || l->used_vcs > l->fact.vcs)
+			continue;
+		if (latest == HC_NONE || s->absent_node[piece].key > s->absent_node[latest].key)
 			latest = piece;
 	}
 	return latest;
@@ -466,32 +471,28 @@ static uint32_t lender(const struct hc_admit *s, uint64_t now, const struct hc_a
  */
 static bool borrow(struct hc_admit *s, uint64_t now, uint32_t request)
 {
-	struct hc_adm_request *r = &s->request[request];
-	const uint32_t piece = lender(s, now, r);
+	const uint32_t piece = lender(s, now, &s->request[request]);
 	struct hc_adm_request *from;
 	uint32_t other;
-	bool fits;
 
-	if (piece == HC_NONE || now < r->hint_at)
+	if (piece == HC_NONE || now < s->request[request].hint_at)
 		return false;
 	other = s->piece[piece].request;
 	from = &s->request[other];
 	hc_adm_give_back(s, now, piece, false);
+	if (hc_adm_enter(s, other) || !hc_adm_place(s, request, HC_ADM_ANYWAY)) {
+		hc_adm_leave(s, other);
+		hc_adm_take(s, now, piece);
+		return false;
+	}
+	hc_adm_uncharge(s, s->piece[piece].link, from, s->piece[piece].cost);
+	grant(s, now, request);
 	from->state = HC_ADMIT_AWAITED;
 	from->absent = false;
-	fits = !hc_adm_enter(s, other) && hc_adm_place(s, request, HC_ADM_ANYWAY);
-	if (fits)
-		grant(s, now, request);
-	if (fits || !from->entries) {
-		hc_adm_enqueue(s, other);
-		hc_adm_timer(s, other);
-		return fits;
-	}
-	hc_adm_leave(s, other);
-	from->absent = true;
-	hc_adm_commit(s, now, other);
-	from->state = HC_ADMIT_GRANTED;
-	return false;
+	hc_adm_enqueue(s, other);
+	hc_adm_timer(s, other);
+	s->counts.granted_later--; /* it was, and is not any more */
+	return true;
 }
 
 static int again_later(struct hc_admit *s, uint64_t now, uint32_t request, bool wait,

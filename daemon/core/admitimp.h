@@ -115,9 +115,9 @@ struct hc_adm_link {
 	uint64_t declared_cost, declared_time;
 	uint64_t used_absent; /* cost granted while the caller was away */
 	uint64_t occupied, idle, returned,
-		seen_at;                   /* cost * time, of it uncollected, cost; fading */
-	uint64_t booked[HC_ADMIT_CLASSES]; /* when the last ticket of a class wakes */
-	struct hc_adm_lead lead[2];        /* of hints from the rate; from declared durations */
+		seen_at;                 /* cost * time, of it uncollected, cost; fading */
+	uint64_t booked, booked_between; /* when the last ticket wakes; the last of those between */
+	struct hc_adm_lead lead[2];      /* of hints from the rate; from declared durations */
 	uint32_t absent; /* tree of pieces granted while the caller is away, by hint */
 };
 
@@ -187,6 +187,9 @@ uint32_t hc_adm_share(struct hc_admit *s, uint32_t link, uint64_t owner);
 void hc_adm_unref(struct hc_admit *s, uint32_t share);
 void hc_adm_charge(struct hc_admit *s, uint32_t link, const struct hc_adm_request *r,
 		   uint32_t cost);
+
+void hc_adm_uncharge(struct hc_admit *s, uint32_t link, const struct hc_adm_request *r,
+		     uint32_t cost);
 
 /* admit_hint.c */
 uint64_t hc_adm_hint(struct hc_admit *s, uint64_t now, uint32_t request); /* ns from now */

@@ -50,7 +50,7 @@ static void settle(struct hc_core *c, uint32_t n)
 {
 	const struct hc_user *u = &c->users[n];
 
-	if (u->charged[HC_CHARGE_HOME] || u->charged[HC_CHARGE_PART] || u->memory ||
+	if (u->charged[HC_CHARGE_HOME] || u->charged[HC_CHARGE_PART] || u->memory || u->waits ||
 	    u->held[HC_HOLD_CHANNELS] || u->held[HC_HOLD_WAITING])
 		return;
 	hc_index_del(&c->user_index, n);
@@ -109,6 +109,24 @@ void hc_user_release_memory(struct hc_core *c, uint32_t uid, uint64_t bytes)
 		return;
 	hc_assert(n != HC_NONE && c->users[n].memory >= bytes);
 	c->users[n].memory -= bytes;
+	settle(c, n);
+}
+
+/* ---- waiting ---- */
+
+uint32_t hc_user_waits(const struct hc_core *c, uint32_t uid)
+{
+	const uint32_t n = hc_index_find(&c->user_index, uid);
+
+	return n == HC_NONE ? 0 : c->users[n].waits;
+}
+
+void hc_user_wait(struct hc_core *c, uint32_t uid, int by)
+{
+	const uint32_t n = user(c, uid);
+
+	hc_assert(by > 0 || c->users[n].waits);
+	c->users[n].waits += (uint32_t)by;
 	settle(c, n);
 }
 

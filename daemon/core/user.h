@@ -32,6 +32,9 @@ int hc_user_may_memory(const struct hc_core *c, uint32_t uid, uint64_t bytes, ch
 		       size_t size);
 void hc_user_charge_memory(struct hc_core *c, uint32_t uid, uint64_t bytes);
 void hc_user_release_memory(struct hc_core *c, uint32_t uid, uint64_t bytes);
+/* One client more, or less, that waits for the exchange of a domain of uid. */
+void hc_user_wait(struct hc_core *c, uint32_t uid, int by);
+uint32_t hc_user_waits(const struct hc_core *c, uint32_t uid);
 uint64_t hc_user_memory(const struct hc_core *c, uint32_t uid);
 
 enum hc_hold { HC_HOLD_CHANNELS, HC_HOLD_WAITING };

@@ -55,6 +55,8 @@ void hc_loop_hello(struct hc_loop *loop, uint64_t session, const struct hc_frame
 void hc_loop_clock(struct hc_loop *loop);
 void hc_loop_request(struct hc_loop *loop, uint64_t session, const struct hc_frame *frame,
 		     const struct hc_roster *roster);
+/* A request with the sync page that it brings back, or -1; the caller closes it. */
+void hc_loop_bring(struct hc_loop *loop, uint64_t session, const struct hc_frame *frame, int fd);
 void hc_loop_lost(struct hc_loop *loop, uint64_t session);
 void hc_loop_dead(struct hc_loop *loop, uint32_t pid, uint64_t started);
 void hc_loop_device(struct hc_loop *loop, const struct hc_device_fact *fact);

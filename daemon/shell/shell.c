@@ -25,10 +25,11 @@
 #define RANKS_OF_DOMAIN 8u     /* places for each domain, on the average */
 #define ROW_RANKS_MAX   16384u /* the row of a domain has to fit into the buffer of actions */
 #define ENDED_KEPT      1024u  /* half a MiB; older ones are in the journal */
+#define VALUES          524288u /* KiB of values in exchanges; taken from the system as used */
 #define ENDED_KEEP_NS   3600000000000u
 #define CHANNELS_MAX    65536u  /* requests for channels, waiting and granted */
 #define WANTS_MAX       16384u  /* of them: that wait, and tickets */
-#define PIECES_MAX      262144u /* of them together */
+#define PIECES_MAX      131072u /* channels that all of those are for */
 #define SECOND_NS       1000000000ull
 #define STOP_LIMIT_US   800000
 #define SLOW_NS         SECOND_NS /* a write that takes longer is told */
@@ -259,6 +260,7 @@ static void set_limits(struct hc_shell *sh)
 	l->quota_channels = sh->conf.quota_channels;
 	l->quota_waiting = sh->conf.quota_waiting;
 	l->quota_memory = (uint64_t)sh->conf.quota_memory_mib << 20;
+	l->values = VALUES;
 }
 
 static int make_loop(struct hc_shell *sh)

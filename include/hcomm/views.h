@@ -91,7 +91,9 @@ struct hcomm_view_domain {
 	uint64_t age_ms; /* milliseconds in this state */
 	uint8_t persistent; /* 1: survives a crash of the daemon */
 	char cause[HCOMM_TEXT_BYTES]; /* first cause of not being ACTIVE, or who is missing */
-	uint8_t reserved2_[7];
+	uint8_t reserved2_[3];
+	uint32_t values; /* values in its exchange */
+	uint64_t value_bytes; /* memory of this node that they take */
 };
 
 /* ranks of domains */

@@ -79,6 +79,10 @@ struct world_client {
 	uint64_t made[WORLD_ITEMS]; /* of a batch: id of each item's domain, 0 = it failed */
 	uint16_t codes[WORLD_ITEMS];
 	uint32_t nitems;
+	uint8_t got[HC_PACKET_MAX]; /* value of a get */
+	uint32_t got_len, got_bytes;
+	uint64_t version;
+	uint32_t lines; /* of a sync page */
 };
 
 /* A seat that was handed out, with the counters of its process. */
@@ -145,6 +149,7 @@ struct world {
 	struct world_seat *seats;
 	uint32_t nseats, seats_cap;
 	struct world_record records[WORLD_NODES][WORLD_RECORDS];
+	uint64_t pages[WORLD_NODES][WORLD_RECORDS]; /* domains whose sync page is kept, by slot */
 	struct world_register registers[WORLD_NODES][WORLD_REGISTERS];
 	struct hc_link_fact links[WORLD_NODES][WORLD_LINKS]; /* told at every start */
 	uint32_t nlinks[WORLD_NODES];
@@ -259,6 +264,18 @@ uint32_t world_acquire(struct world *w, struct world_client *cl, uint64_t id, ui
 uint32_t world_open(struct world *w, struct world_client *cl, uint64_t channel, uint32_t rank);
 uint32_t world_release(struct world *w, struct world_client *cl, uint64_t channel, uint32_t rank);
 void world_ops_ended(struct world *w, struct world_client *cl, uint64_t id);
+/* Barrier and exchange (worldsync.c); the epoch is 1. */
+uint32_t world_sync_open(struct world *w, struct world_client *cl, uint64_t id, uint32_t rank);
+/* page: the client has the page; bytes: what it brings of it, as the kernel would say it. */
+uint32_t world_sync_have(struct world *w, struct world_client *cl, uint64_t id, uint32_t rank,
+			 bool page, uint32_t bytes, uint64_t fences);
+uint32_t world_put(struct world *w, struct world_client *cl, uint64_t id, uint32_t rank,
+		   const char *key, const void *value, uint32_t bytes, uint64_t version);
+uint32_t world_get(struct world *w, struct world_client *cl, uint64_t id, uint32_t rank,
+		   const char *key, uint32_t timeout_ms, bool whole, uint64_t known);
+/* ranks end with WORLD_END. */
+uint32_t world_fence(struct world *w, struct world_client *cl, uint64_t id, const uint32_t *ranks,
+		     uint64_t number, uint32_t timeout_ms);
 /* A whole frame as a client's or (frame of node `from`) a peer's; nothing is checked before. */
 void world_raw(struct world *w, struct world_client *cl, const struct hc_frame *f);
 void world_peer(struct world *w, uint32_t to, uint32_t from, const struct hc_frame *f);

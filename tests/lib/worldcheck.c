@@ -430,6 +430,7 @@ void world_check(struct world *w, uint32_t node)
 	check_homes(w, node);
 	check_asks(w, node);
 	check_timers(w, node);
+	world_check_sync(w, node);
 	check_channels(w, node);
 	world_want(w, c->ring_used <= HC_RING_BYTES);
 }
@@ -463,6 +464,8 @@ void world_check_empty(struct world *w)
 		world_want(w, !c->user_pool.used); /* nobody is charged for what is over */
 		world_want(w, !c->ask_pool.used && !c->name_pool.used && !c->cause_pool.used);
 		world_want(w, !c->timers.count && !c->storing.count && !c->ring_used);
+		world_want(w, !c->wait_pool.used && !c->waiter_pool.used && !c->exch_pool.used);
+		world_want(w, !c->entry_pool.used && !c->cell_pool.used);
 		world_want(w,
 			   !c->work.count && !c->reaping.count && !c->answering && !c->over.count);
 		for (i = 0; i < c->ndevices; i++)

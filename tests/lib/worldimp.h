@@ -34,10 +34,21 @@ struct world_dead *world_knows_dead(struct world *w, uint32_t node, uint32_t pid
 void world_watch(struct world *w, uint32_t node, const struct hc_action *a);
 
 /* worldask.c */
+uint32_t world_ask_with(struct world *w, struct world_client *cl, const char *label,
+			const struct hc_desc *d, const void *msg, struct hc_event *ev);
 uint32_t world_ask(struct world *w, struct world_client *cl, const char *label,
 		   const struct hc_desc *d, const void *msg);
 void world_got_batch(struct world *w, struct world_client *cl, const struct hc_frame *f,
 		     const char *name, const char *label);
+
+/* worldsync.c */
+void world_got_value(struct world *w, struct world_client *cl, const struct hc_frame *f,
+		     const char *name, const char *label);
+void world_got_sync(struct world *w, struct world_client *cl, const struct hc_frame *f,
+		    const char *name, const char *label);
+void world_sync(struct world *w, uint32_t node, const struct hc_action *a);
+void world_grant_sync(struct world *w, uint32_t node, const struct hc_action *a);
+void world_check_sync(struct world *w, uint32_t node);
 
 /* worldcheck.c */
 void world_persist(struct world *w, uint32_t node, const struct hc_action *a);

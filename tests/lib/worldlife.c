@@ -61,7 +61,8 @@ void world_defaults(struct hc_limits *limits, struct hc_settings *settings)
 				     .wants = 128,
 				     .quota_channels = 1u << 20,
 				     .quota_waiting = 1u << 20,
-				     .quota_memory = 64u << 20};
+				     .quota_memory = 64u << 20,
+				     .values = 1024};
 	*settings = (struct hc_settings){.connect_timeout_ns = 120ull * 1000 * WORLD_MS,
 					 .drain_timeout_ns = 30ull * 1000 * WORLD_MS,
 					 .orphan_grace_ns = 5ull * 1000 * WORLD_MS,
@@ -151,6 +152,7 @@ void world_restart(struct world *w, uint32_t node)
 	}
 	w->nrows = n;
 	kill_node(w, node);
+	memset(w->pages[node], 0, sizeof(w->pages[node])); /* its descriptors went with it */
 	for (i = 0; i < w->nrows; i++)
 		if (w->rows[i].node == node)
 			w->rows[i].seq = 0; /* of another run: stored */

@@ -134,6 +134,35 @@ static int say_batch(int fd, uint64_t active)
 	return done.code;
 }
 
+static int say_sync(int fd, uint16_t type, uint64_t id)
+{
+	struct hc_arr ranks = {0};
+	uint8_t room[8];
+
+	ck_assert(!hc_arr_put(&ranks, room, sizeof(room), &hc_desc_rank, HC_PROTO_MAX,
+			      &(struct hc_m_rank){.rank = 0}));
+	switch (type) {
+	case HC_MSG_sync_open:
+		return outcome(fd, &hc_desc_sync_open,
+			       &(struct hc_m_sync_open){.id = id, .epoch = 1});
+	case HC_MSG_sync_have:
+		return outcome(fd, &hc_desc_sync_have,
+			       &(struct hc_m_sync_have){.id = id, .epoch = 1, .ranks = ranks});
+	case HC_MSG_put:
+		return outcome(fd, &hc_desc_put,
+			       &(struct hc_m_put){.id = id,
+						  .epoch = 1,
+						  .key = hc_str("key"),
+						  .value = hc_str("value")});
+	case HC_MSG_get:
+		return outcome(fd, &hc_desc_get,
+			       &(struct hc_m_get){.id = id, .epoch = 1, .key = hc_str("key")});
+	}
+	return outcome(fd, &hc_desc_fence,
+		       &(struct hc_m_fence){
+			       .id = id, .epoch = 1, .timeout_ms = 100, .ranks = ranks});
+}
+
 /* A channel from rank 0 to rank 1 of that domain. */
 static int say_want(int fd, uint64_t active, uint64_t *channel)
 {
@@ -177,6 +206,11 @@ static int say(int fd, uint16_t type, unsigned pair)
 	case HC_MSG_sub:
 	case HC_MSG_split: return say_ways(fd, type, id);
 	case HC_MSG_batch: return say_batch(fd, id);
+	case HC_MSG_sync_open:
+	case HC_MSG_sync_have:
+	case HC_MSG_put:
+	case HC_MSG_get:
+	case HC_MSG_fence: return say_sync(fd, type, id);
 	case HC_MSG_status: return outcome(fd, &hc_desc_status, &(struct hc_m_status){.id = id});
 	case HC_MSG_carry: {
 		size_t n = hc_raw_frame(buf, sizeof(buf), &hc_desc_carry, 9,

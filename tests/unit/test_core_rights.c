@@ -118,6 +118,14 @@ static void request(struct world_client *cl, uint16_t type)
 		if (cl->nitems)
 			cl->code = cl->codes[0];
 		return;
+	case HC_MSG_sync_open: world_sync_open(&w, cl, active, 0); return;
+	case HC_MSG_sync_have: world_sync_have(&w, cl, active, 0, false, 0, 0); return;
+	case HC_MSG_put: world_put(&w, cl, active, 0, "key", "value", 5, 0); return;
+	case HC_MSG_get: world_get(&w, cl, active, 0, "key", 0, true, 0); return;
+	case HC_MSG_fence:
+		world_fence(&w, cl, active, only_rank0, 1, 1000);
+		world_advance(&w, 2000); /* alone it waits, in vain */
+		return;
 	case HC_MSG_leave: world_leave(&w, cl, active, 0); return;
 	case HC_MSG_destroy: world_destroy(&w, cl, active); return;
 	case HC_MSG_abort: world_abort(&w, cl, active, 0, "as told"); return;

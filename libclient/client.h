@@ -79,13 +79,13 @@ struct hc_domain {
 	uint32_t asked_seats;
 	int error; /* FAILED: why */
 	uint32_t rank, nranks, epoch, tag;
-	struct hc_local *local; /* stays with the slot */
+	struct hc_local *local;   /* stays with the slot */
 	struct hc_shared *shared; /* barrier, exchange, memory; NULL before the first use */
-	uint64_t stamp;         /* of a local domain: its use of the table */
+	uint64_t stamp;           /* of a local domain: its use of the table */
 	char name[HC_NAME_MAX + 1];
 };
 
-struct hc_local { /* record and block of a one-rank domain */
+struct hc_local {             /* record and block of a one-rank domain */
 	pthread_mutex_t lock; /* of what a session's lock would cover; zero is its beginning */
 	struct hc_page_record record;
 	struct hc_page_block block;

@@ -22,9 +22,9 @@
 #include "sd.h"
 #include "shellimp.h"
 
-#define RANKS_OF_DOMAIN 8u     /* places for each domain, on the average */
-#define ROW_RANKS_MAX   16384u /* the row of a domain has to fit into the buffer of actions */
-#define ENDED_KEPT      1024u  /* half a MiB; older ones are in the journal */
+#define RANKS_OF_DOMAIN 8u      /* places for each domain, on the average */
+#define ROW_RANKS_MAX   16384u  /* the row of a domain has to fit into the buffer of actions */
+#define ENDED_KEPT      1024u   /* half a MiB; older ones are in the journal */
 #define VALUES          524288u /* KiB of values in exchanges; taken from the system as used */
 #define ENDED_KEEP_NS   3600000000000u
 #define CHANNELS_MAX    65536u  /* requests for channels, waiting and granted */

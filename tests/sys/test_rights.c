@@ -158,9 +158,9 @@ static int say_sync(int fd, uint16_t type, uint64_t id)
 		return outcome(fd, &hc_desc_get,
 			       &(struct hc_m_get){.id = id, .epoch = 1, .key = hc_str("key")});
 	}
-	return outcome(fd, &hc_desc_fence,
-		       &(struct hc_m_fence){
-			       .id = id, .epoch = 1, .timeout_ms = 100, .ranks = ranks});
+	return outcome(
+		fd, &hc_desc_fence,
+		&(struct hc_m_fence){.id = id, .epoch = 1, .timeout_ms = 100, .ranks = ranks});
 }
 
 /* A channel from rank 0 to rank 1 of that domain. */

@@ -40,4 +40,13 @@ struct peer_mpi {
 /* MPI_Comm_split over `ranks` local ranks, first entry to last return; false: see what. */
 bool peer_mpi_split(struct peer_mpi *m, const char *dir, unsigned ranks, unsigned turns);
 
+struct peer_qb {
+	double us_8, us_64;
+	char what[128]; /* "installed", or why there are no figures */
+};
+
+/* A request and its answer over libqb's IPC in shared memory; false: see what. */
+bool peer_qb_echo(struct peer_qb *q, const char *dir, int client_cpu, int server_cpu,
+		  unsigned turns);
+
 #endif

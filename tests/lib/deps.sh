@@ -17,7 +17,7 @@ policy=${HC_POLICY_RC_D:-/usr/sbin/policy-rc.d}
 build="gcc make pkg-config libc6-dev libevent-dev libibverbs-dev libssl-dev libsqlite3-dev
 	libjansson-dev libinih-dev libsystemd-dev libsmartcols-dev libncurses-dev check mandoc"
 ci="$build clang clang-format libclang-rt-14-dev"
-bench="redis-server libopenmpi-dev openmpi-bin strace"
+bench="redis-server libopenmpi-dev openmpi-bin libqb-dev strace"
 
 die() {
 	echo "deps.sh: $1" >&2

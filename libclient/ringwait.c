@@ -9,13 +9,15 @@
  * back. No clock is read before it comes to sleeping. The spin itself is in ring.h, where it is
  * inlined with the look that it repeats.
  *
- * The first sleep is a few milliseconds on the other's `wake` alone, the cheapest that there is.
- * Behind it a message is found whose wake fell into the gap that rings.h tells of, and the end of
- * the channel. It is not so short that the kernel has to set its clock for it, which costs more
- * than all the rest where the clock is a hypervisor's. Further sleeps watch two words at once,
- * `wake` and the word of the channel's status register, so that the end of the channel ends them
- * (futex_waitv, Linux 5.16); an older kernel sleeps on the first in slices. They last a second at
- * most: an other end that was killed between its store and its wake leaves nobody asleep.
+ * The first sleep is on the other's `wake` alone, the cheapest that there is, and short: behind it
+ * the end of the channel is seen, and a message whose wake fell into the gap that rings.h tells of.
+ * It is not shorter than a tick, though: a time-out before the next tick makes the kernel set the
+ * processor's clock, which costs more than all the rest where that clock is a hypervisor's.
+ * Further sleeps watch two words at once, `wake` and the word of the channel's status register, so
+ * that the end of the channel ends them (futex_waitv, Linux 5.16; on a page that is mapped to read
+ * it makes a sleep a quarter dearer). An older kernel sleeps on the first in slices. They
+ * last a second at most: an other end that was killed between its store and its wake leaves nobody
+ * asleep for good.
  */
 #include "ring.h"
 
@@ -30,7 +32,7 @@
 #define MS            UINT64_C(1000000)
 #define LOOK_AGAIN_NS (1000 * MS)
 #define SLICE_NS      (10 * MS) /* of a sleep that does not see the register */
-#define FIRST_NS      (MS / 5)
+#define FIRST_NS      (10 * MS)
 #define DRAIN         16u /* looks, half a microsecond or so: what was stored before is seen */
 #define SPIN_MIN      32u
 #define SPIN_MAX      512u /* 3 to 20 us, by processor */
@@ -107,11 +109,12 @@ static void sleep_on(const struct hc_ring_wait *w, uint32_t wake, uint64_t ns)
 	syscall(SYS_futex, &w->theirs->wake, FUTEX_WAIT, wake, &t, NULL, 0);
 }
 
-static void sleep_on_both(const struct hc_ring_wait *w, uint32_t wake, uint32_t seen, uint64_t ns)
+static void sleep_on_both(const struct hc_ring_wait *w, uint32_t wake, uint32_t seen,
+			  uint64_t until, uint64_t ns)
 {
 	struct waiter v[2] = {{wake, (uintptr_t)&w->theirs->wake, WAITER_32, 0},
 			      {seen, (uintptr_t)w->watch->word, WAITER_32, 0}};
-	struct timespec t = timespec_of(now() + ns);
+	struct timespec t = timespec_of(until);
 
 	if (syscall(SYS_futex_waitv, v, 2, 0, &t, CLOCK_MONOTONIC) < 0 && errno == ENOSYS)
 		sleep_on(w, wake, ns < SLICE_NS ? ns : SLICE_NS);
@@ -141,7 +144,8 @@ static bool ready_soon(const struct hc_ring_wait *w, hc_ring_ready ready, void *
 }
 
 /* Say that we sleep, look once more, sleep. */
-static void lie_down(struct hc_ring_wait *w, hc_ring_ready ready, void *half, uint64_t ns)
+static void lie_down(struct hc_ring_wait *w, hc_ring_ready ready, void *half, uint64_t at,
+		     uint64_t ns)
 {
 	uint32_t wake = atomic_load_explicit(&w->theirs->wake, memory_order_acquire);
 	uint32_t seen = watched(w), cpu = (uint32_t)sched_getcpu() + 1;
@@ -154,7 +158,7 @@ static void lie_down(struct hc_ring_wait *w, hc_ring_ready ready, void *half, ui
 		if (ns <= FIRST_NS || !w->watch->word)
 			sleep_on(w, wake, ns);
 		else
-			sleep_on_both(w, wake, seen, ns);
+			sleep_on_both(w, wake, seen, at + ns, ns);
 	}
 	atomic_store_explicit(&w->mine->asleep, ++w->asleep, memory_order_release);
 }
@@ -184,7 +188,7 @@ int hc_ring_pause(struct hc_ring_wait *w, hc_ring_ready ready, void *half, struc
 			t->deadline = t->ms == HC_RING_FOREVER ? UINT64_MAX : at + t->ms * MS;
 		if (at >= t->deadline)
 			return ready(half) ? 0 : HC_E_TIMEOUT;
-		lie_down(w, ready, half, t->deadline - at < most ? t->deadline - at : most);
+		lie_down(w, ready, half, at, t->deadline - at < most ? t->deadline - at : most);
 		w->here = partner_is_here(w);
 		if (ready(half))
 			return 0;

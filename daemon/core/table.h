@@ -5,7 +5,9 @@
  * hc_mem     cuts one region into arrays.
  * hc_pool    numbered items with a FIFO of free numbers: the number freed longest ago is used
  *            next, so that an old number stays dead as long as possible.
- * hc_index   finds an item's number by a 64-bit key; chained, so that it touches little memory.
+ * hc_index   finds an item's number by a key that the item itself holds: so it costs eight bytes
+ *            an item. Chained; one more bucket comes into use with each item (linear hashing), so
+ *            few items touch little memory and no moment rehashes all.
  * hc_spans   runs of 2^k neighbouring items; larger free runs are split, never merged again.
  * hc_list    doubly linked lists of numbers through a link array.
  *
@@ -15,6 +17,8 @@
 #define HC_TABLE_H
 
 #include "core.h"
+
+#include <stddef.h>
 
 struct hc_mem {
 	uint8_t *base; /* NULL: only count */
@@ -37,16 +41,19 @@ void hc_pool_unclaim(struct hc_pool *p, uint32_t number);
 void hc_pool_settle(struct hc_pool *p);
 
 struct hc_index {
-	uint32_t *bucket; /* number + 1 */
-	struct hc_index_link {
-		uint64_t key;
-		uint32_t next; /* number + 1 */
-		uint32_t in;
-	} * link;
-	uint32_t mask;
+	uint32_t *bucket; /* first number + 2; less: none */
+	uint32_t *link;   /* next number + 2; 1: the last of its chain; 0: it is not in */
+	const uint8_t *items;
+	uint32_t stride, at, wide; /* bytes: of an item; where its key stands; of the key, 4 or 8 */
+	uint32_t count, used, cap; /* items; buckets in use, and at most */
 };
-void hc_index_init(struct hc_index *x, struct hc_mem *m, uint32_t cap);
-void hc_index_add(struct hc_index *x, uint64_t key, uint32_t number);
+/* The key is `field` of the items of the array: uint32_t or uint64_t, and stays while one is in. */
+#define hc_index_init(x, m, cap, array, field)                                                     \
+	hc_index_init_(x, m, cap, array, sizeof(*(array)), offsetof(__typeof__(*(array)), field),  \
+		       sizeof((array)->field))
+void hc_index_init_(struct hc_index *x, struct hc_mem *m, uint32_t cap, const void *items,
+		    size_t stride, size_t at, size_t wide);
+void hc_index_add(struct hc_index *x, uint32_t number);
 void hc_index_del(struct hc_index *x, uint32_t number); /* fine when it is not in */
 /* The first number with that key; go on with hc_index_next. HC_NONE at the end. */
 uint32_t hc_index_find(const struct hc_index *x, uint64_t key);

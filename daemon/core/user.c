@@ -32,7 +32,8 @@ void hc_user_charge(struct hc_core *c, uint32_t uid, enum hc_charge what)
 		n = hc_pool_get(&c->user_pool);
 		hc_assert(n != HC_NONE);
 		memset(&c->users[n], 0, sizeof(c->users[n]));
-		hc_index_add(&c->user_index, uid, n);
+		c->users[n].uid = uid;
+		hc_index_add(&c->user_index, n);
 	}
 	c->users[n].charged[what]++;
 }

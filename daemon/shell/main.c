@@ -134,7 +134,8 @@ int main(int argc, char **argv)
 
 	if (r >= 0)
 		return r;
-	mallopt(M_ARENA_MAX, 1); /* two quiet threads need no heaps of their own */
+	mallopt(M_ARENA_MAX, 1);               /* two quiet threads need no heaps of their own */
+	mallopt(M_MMAP_THRESHOLD, 128 * 1024); /* always: what a rush needed goes back after it */
 	sh.lock_fd = sh.sock.fd = -1;
 	sh.source = cmd.source;
 	r = load(&sh);

@@ -157,7 +157,7 @@ $(O)/libhcomm.so.1: $(call pic,$(src-libclient)) $(call pic,$(src-proto)) libcli
 
 $(O)/hcommctl: $(call obj,$(src-ctl)) $(O)/libhcconf.a $(O)/libhcfile.a $(O)/libhcproto.a $(O)/libhcomm.so.1
 	$(call say,cc)
-	$(Q)$(CC) $(BASE) -o $@ $(filter-out %.so.1,$^) -L$(O) -lhcomm -Wl,-rpath,'$$ORIGIN' $(LDFLAGS) $(libs-ctl)
+	$(Q)$(CC) $(BASE) -pthread -o $@ $(filter-out %.so.1,$^) -L$(O) -lhcomm -Wl,-rpath,'$$ORIGIN' $(LDFLAGS) $(libs-ctl)
 
 # the generator sees tables of two folders; it links no print.o, which needs what it writes
 $(O)/obj/proto/gen.o: proto/gen.c
@@ -199,13 +199,20 @@ $(eval $(call sotest,api))
 $(eval $(call sotest,sys))
 $(eval $(call sotest,cases))
 
+# preloaded into the daemon by a test; not sanitized, since they come before its runtime
+preloads := $(patsubst tests/preload/%.c,$(O)/tests/preload/%.so,$(wildcard tests/preload/*.c))
+$(O)/tests/preload/%.so: tests/preload/%.c
+	@mkdir -p $(@D)
+	$(call say,cc)
+	$(Q)$(CC) -std=c11 -D_GNU_SOURCE $(OPT) $(WARN) $(WERROR) -MMD -MP -fPIC -shared -o $@ $< -ldl
+
 # packages first, in a make of their own: what they bring is asked for while the next one runs
 check check-long:
 	@$(MAKE) --no-print-directory deps
 	@$(MAKE) --no-print-directory $@-built
-check-built: all $(tests-all)
+check-built: all $(tests-all) $(preloads)
 	@O=$(O) SAN=$(SAN) tests/lib/run.sh quick "$(T)" $(tests-all)
-check-long-built: all $(tests-all)
+check-long-built: all $(tests-all) $(preloads)
 	@O=$(O) SAN=$(SAN) HC_LONG=1 tests/lib/run.sh long "$(T)" $(tests-all)
 
 demo:
@@ -256,7 +263,7 @@ lint: all $(O)/gen
 $(O)/install/hcommctl: $(O)/hcommctl FORCE
 	@mkdir -p $(@D)
 	$(call say,cc)
-	$(Q)$(CC) $(BASE) -o $@ $(call obj,$(src-ctl)) $(O)/libhcconf.a $(O)/libhcfile.a $(O)/libhcproto.a -L$(O) -lhcomm \
+	$(Q)$(CC) $(BASE) -pthread -o $@ $(call obj,$(src-ctl)) $(O)/libhcconf.a $(O)/libhcfile.a $(O)/libhcproto.a -L$(O) -lhcomm \
 		-Wl,-rpath,'$$ORIGIN/$(shell realpath -m --relative-to=$(PREFIX)/bin $(LIBDIR))' $(LDFLAGS) $(libs-ctl)
 FORCE:
 

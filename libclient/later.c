@@ -197,6 +197,13 @@ HC_EXPORT int hcomm_channel_poll(hcomm_channel channel, int timeout_ms)
 	return later(__func__);
 }
 
+HC_EXPORT int hcomm_channel_info(hcomm_channel channel, struct hcomm_channel_info *info)
+{
+	(void)channel;
+	(void)info;
+	return later(__func__);
+}
+
 HC_EXPORT int hcomm_channel_status(hcomm_channel channel, uint32_t *status)
 {
 	(void)channel;

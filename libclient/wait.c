@@ -272,7 +272,8 @@ static int dial(struct hcomm_session *s, uint64_t deadline, int arena, struct hc
 	uint64_t hello = hc_deadline(HC_HELLO_MS);
 	int r;
 
-	if (hello > deadline)
+	/* later ones are tried again; the first has all the time that the caller gave */
+	if (hello > deadline || !s->generation)
 		hello = deadline;
 	r = hc_conn_open(s->socket, s->env.job, s->registered, arena, hello, g);
 	if (r == HC_E_INVALID && arena >= 0) /* not wanted: another one will do */

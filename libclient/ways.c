@@ -336,19 +336,39 @@ static int put_ranks(const uint32_t *ranks, uint32_t count, uint32_t nranks, str
 	return r;
 }
 
+static struct hc_m_sub sub_msg(const struct hc_parent *p, struct hc_str name, uint32_t ms)
+{
+	return (struct hc_m_sub){.parent = p->id,
+				 .epoch = p->epoch,
+				 .parent_rank = p->rank,
+				 .name = name,
+				 .timeout_ms = ms};
+}
+
+static int join_sub(const struct hc_parent *p, const struct hc_m_sub *m, int timeout_ms,
+		    uint64_t deadline, hcomm_domain *domain)
+{
+	struct hc_join j = {.desc = &hc_desc_sub,
+			    .msg = m,
+			    .pass = -1,
+			    .rank = HC_NONE,
+			    .nranks = m->ranks.count,
+			    .timeout_ms = timeout_ms,
+			    .deadline = deadline};
+
+	return hc_join_run(p->session, &j, domain);
+}
+
 HC_EXPORT int hcomm_sub(hcomm_domain parent, const uint32_t *ranks, uint32_t count, uint64_t sub_id,
 			const struct hcomm_config *config, int timeout_ms, hcomm_domain *domain)
 {
-	struct hc_m_sub m = {.sub_id = sub_id};
-	struct hc_join j = {.desc = &hc_desc_sub,
-			    .msg = &m,
-			    .pass = -1,
-			    .rank = HC_NONE,
-			    .nranks = count,
-			    .timeout_ms = timeout_ms};
+	struct hc_arr members = {0};
+	struct hc_m_sub m;
 	struct hc_wishes w;
 	struct hc_parent p;
 	uint8_t *list = NULL;
+	uint64_t deadline;
+	uint32_t ms;
 	int r = 0;
 
 	if (!domain || !ranks || !count || count > RANKS_MAX)
@@ -360,18 +380,17 @@ HC_EXPORT int hcomm_sub(hcomm_domain parent, const uint32_t *ranks, uint32_t cou
 	if (!r)
 		r = hc_parent_get(parent, false, &p);
 	if (!r)
-		r = hc_timeout(p.session, timeout_ms, p.session->connect_timeout_ms, &m.timeout_ms,
-			       &j.deadline);
+		r = hc_timeout(p.session, timeout_ms, p.session->connect_timeout_ms, &ms,
+			       &deadline);
 	if (!r)
-		r = put_ranks(ranks, count, p.nranks, &m.ranks, &list);
+		r = put_ranks(ranks, count, p.nranks, &members, &list);
 	if (r)
 		return -r;
 	*domain = 0;
-	m.parent = p.id;
-	m.epoch = p.epoch;
-	m.parent_rank = p.rank;
-	m.name = w.name;
-	r = hc_join_run(p.session, &j, domain);
+	m = sub_msg(&p, w.name, ms);
+	m.sub_id = sub_id;
+	m.ranks = members;
+	r = join_sub(&p, &m, timeout_ms, deadline, domain);
 	free(list);
 	return -r;
 }
@@ -456,11 +475,7 @@ static int start_split(const struct hc_parent *p, const struct hc_m_split *m,
 	w->call.finish = finish_split;
 	w->handle = d->handle;
 	hc_str_copy(wish->name, w->name, sizeof(w->name));
-	w->sub = (struct hc_m_sub){.parent = p->id,
-				   .epoch = p->epoch,
-				   .parent_rank = p->rank,
-				   .name = hc_str(w->name),
-				   .timeout_ms = m->timeout_ms};
+	w->sub = sub_msg(p, hc_str(w->name), m->timeout_ms);
 	r = hc_call_start(p->session, &w->call, &q);
 	if (r) {
 		free(w);
@@ -495,17 +510,7 @@ static int split_now(const struct hc_parent *p, const struct hc_m_split *m,
 		     hcomm_domain *domain)
 {
 	struct hc_request q = {&hc_desc_split, m, -1, deadline + HC_SLACK_MS * HC_MS, 0};
-	struct hc_m_sub sub = {.parent = p->id,
-			       .epoch = p->epoch,
-			       .parent_rank = p->rank,
-			       .name = wish->name,
-			       .timeout_ms = m->timeout_ms};
-	struct hc_join j = {.desc = &hc_desc_sub,
-			    .msg = &sub,
-			    .pass = -1,
-			    .rank = HC_NONE,
-			    .timeout_ms = timeout_ms,
-			    .deadline = deadline};
+	struct hc_m_sub sub = sub_msg(p, wish->name, m->timeout_ms);
 	struct hc_m_split_r group;
 	struct hc_call c;
 	int r;
@@ -518,8 +523,7 @@ static int split_now(const struct hc_parent *p, const struct hc_m_split *m,
 	if (!r && group.ranks.count) {
 		sub.sub_id = group.sub_id;
 		sub.ranks = group.ranks;
-		j.nranks = group.ranks.count;
-		r = hc_join_run(p->session, &j, domain);
+		r = join_sub(p, &sub, timeout_ms, deadline, domain);
 	}
 	hc_call_fini(&c);
 	return r;

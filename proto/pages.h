@@ -28,6 +28,17 @@
  * scans again: quiescent is then final, else it goes back to HC_CUT_SET. After it has told the
  * home "done", only the home's word (the cut again) lets it go back.
  *
+ * Status registers of channels: files of 32-byte registers, one slab for each 4,096 slots and owner
+ * uid, written by the daemon, mapped read-only by clients. The state word is what a client looks
+ * at before it trusts its channel: every change gives it a new generation, so a slot that is used
+ * again never shows an old client the word that it knows. `wake` is bumped and futex-woken after
+ * every change. The order of writing is id, state, wake; of reading state, then id.
+ *
+ * Rings of a channel: one memfd, sealed in size: a head page, two arrays of 256 descriptors (64
+ * bytes each), two buffers; the first of each goes from side 0 to side 1, the second back. What
+ * is in them is an affair of the two clients; the daemon makes the file, zero, hands it to both
+ * ends and forgets it.
+ *
  * These are host structs: both sides are the same machine. The layout is asserted here and may
  * only grow into reserved space.
  */
@@ -105,5 +116,32 @@ struct hc_page_block {
 	struct hc_page_line shared; /* further threads, with atomic adds */
 };
 static_assert(sizeof(struct hc_page_block) == HC_BLOCK_BYTES, "arena block");
+
+#define HC_REGISTER_BYTES                 32u
+#define HC_STATUS_SLAB                    4096u /* registers in one slab file: 128 KiB, sparse */
+#define HC_STATUS_STATE(word)             ((word)&0xffu) /* enum hcomm_channel_state, HC_W_channel_state_* */
+#define HC_STATUS_WORD(state, generation) ((uint32_t)(generation) << 8 | (uint8_t)(state))
+
+struct hc_page_register {
+	_Atomic uint32_t state; /* HC_STATUS_WORD(); zero: never used */
+	_Atomic uint32_t wake;  /* futex word: +1 at every change */
+	_Atomic uint64_t id;    /* of the channel that the slot belongs to, or belonged to last */
+	_Atomic uint32_t start; /* start number of the daemon that wrote it last */
+	uint32_t reserved[3];
+};
+static_assert(sizeof(struct hc_page_register) == HC_REGISTER_BYTES, "status register");
+
+#define HC_RING_HEAD_BYTES        4096u
+#define HC_RING_SLOTS             256u
+#define HC_RING_SLOT_BYTES        64u
+#define HC_CHANNEL_BUFFER_DEFAULT 262144u /* bytes each way */
+#define HC_CHANNEL_BUFFER_MIN     4096u
+#define HC_CHANNEL_BUFFER_MAX     16777216u /* others are rounded up to whole pages */
+/* Offsets in the memfd, for ring 0 (from side 0 to side 1) and 1 (back); `buffer` is what
+ * channel_grant says. */
+#define HC_RING_SLOTS_AT(ring) (HC_RING_HEAD_BYTES + (ring)*HC_RING_SLOTS * HC_RING_SLOT_BYTES)
+#define HC_RING_BUFFER_AT(ring, buffer)                                                            \
+	(HC_RING_SLOTS_AT(2u) + (uint32_t)(ring) * (uint32_t)(buffer))
+#define HC_RING_FILE_BYTES(buffer) HC_RING_BUFFER_AT(2u, buffer)
 
 #endif

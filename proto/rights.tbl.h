@@ -35,5 +35,8 @@ RIGHT(status,     MEMBER, "see the state of any domain")
 RIGHT(ops_ended,  MEMBER, "say that references were returned")
 RIGHT(subscribe,  MEMBER, "hear of a domain by id, and of all of its own uid; admins of all")
 RIGHT(query,      MEMBER, "see all views")
+RIGHT(channel_want, RANK,    "ask for channels of its own rank")
+RIGHT(channel_open, RANK,    "use its end of a channel")
+RIGHT(channel_release, RANK, "end a channel that its rank is an end of")
 RIGHT(admin,      ADMIN,  "say an operator's word")
 /* clang-format on */

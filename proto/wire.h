@@ -54,6 +54,8 @@ const char *hc_word_role(unsigned number);
 const char *hc_word_depart(unsigned number);
 const char *hc_word_event_code(unsigned number);
 const char *hc_word_op_kind(unsigned number);
+const char *hc_word_link_type(unsigned number);
+const char *hc_word_channel_state(unsigned number);
 
 struct hc_str {
 	const char *p; /* not terminated */

@@ -35,6 +35,8 @@ enum word_set {
 	SET_depart,
 	SET_event_code,
 	SET_op_kind,
+	SET_link_type,
+	SET_channel_state,
 	WORD_SETS
 };
 
@@ -107,4 +109,14 @@ char *hc_str_copy(struct hc_str s, char *out, size_t size)
 bool hc_str_eq(struct hc_str a, struct hc_str b)
 {
 	return a.len == b.len && (!a.len || !memcmp(a.p, b.p, a.len));
+}
+
+const char *hc_word_link_type(unsigned number)
+{
+	return word(SET_link_type, number);
+}
+
+const char *hc_word_channel_state(unsigned number)
+{
+	return word(SET_channel_state, number);
 }

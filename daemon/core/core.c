@@ -10,6 +10,7 @@
 
 #include "ask.h"
 #include "device.h"
+#include "drain.h"
 #include "emit.h"
 #include "home.h"
 #include "pages.h"
@@ -18,6 +19,7 @@
 #include "rights.h"
 #include "session.h"
 #include "split.h"
+#include "user.h"
 #include "view.h"
 
 #include <stdio.h>
@@ -36,9 +38,9 @@ static void lay_out(struct hc_core *c, struct hc_mem *m, const struct hc_limits 
 	c->sessions = hc_mem_take(m, lim->sessions, sizeof(*c->sessions));
 	hc_links_init(&c->session_links, m, lim->sessions);
 	c->session_blocks = hc_mem_take(m, lim->sessions, HC_ARENA_BLOCKS / 8);
-	c->users = hc_mem_take(m, 2 * lim->domains, sizeof(*c->users));
-	hc_pool_init(&c->user_pool, m, 2 * lim->domains);
-	hc_index_init(&c->user_index, m, 2 * lim->domains, c->users, uid);
+	c->users = hc_mem_take(m, HC_USERS(lim->domains), sizeof(*c->users));
+	hc_pool_init(&c->user_pool, m, HC_USERS(lim->domains));
+	hc_index_init(&c->user_index, m, HC_USERS(lim->domains), c->users, uid);
 	c->processes = hc_mem_take(m, processes, sizeof(*c->processes));
 	hc_pool_init(&c->process_pool, m, processes);
 	hc_index_init(&c->process_index, m, processes, c->processes, pid);
@@ -91,7 +93,7 @@ static void lay_out(struct hc_core *c, struct hc_mem *m, const struct hc_limits 
 	c->gathers = hc_mem_take(m, HC_GATHERS, sizeof(*c->gathers));
 	c->voices = hc_mem_take(m, lim->ranks, sizeof(*c->voices));
 	hc_spans_init(&c->voice_spans, m, lim->ranks);
-	hc_timers_init(&c->timers, m, 2 * lim->domains + HC_GATHERS);
+	hc_timers_init(&c->timers, m, 2 * lim->domains + HC_GATHERS + 1);
 	c->nodes = hc_mem_take(m, HC_NODE_MAX, sizeof(*c->nodes));
 	c->node_mark = hc_mem_take(m, HC_NODE_MAX, sizeof(*c->node_mark));
 	c->ring = hc_mem_take(m, HC_RING_BYTES, 1);
@@ -182,6 +184,7 @@ static void request(struct hc_core *c, struct hc_session *s, const struct hc_eve
 		struct hc_m_ops_ended ops_ended;
 		struct hc_m_subscribe subscribe;
 		struct hc_m_query query;
+		struct hc_m_admin admin;
 	} m;
 	char text[128];
 
@@ -205,6 +208,7 @@ static void request(struct hc_core *c, struct hc_session *s, const struct hc_eve
 		CASE(ops_ended, hc_part_ops_ended(c, s, m.ops_ended.id));
 		CASE(subscribe, hc_session_subscribe(c, s, id, &m.subscribe));
 		CASE(query, hc_view_query(c, s, id, &m.query));
+		CASE(admin, hc_drain_admin(c, s, id, &m.admin));
 	default:
 		HC_TEXT(text, "message %u is not a request that this daemon knows", f->head.type);
 		hc_emit_error(c, s->id, id, HC_E_NOT_SUPPORTED, text);
@@ -381,6 +385,8 @@ static void fire(struct hc_core *c, uint32_t timer)
 		hc_home_timeout(c, hc_home(c, c->home_busy[timer].home));
 	else if (timer < 2 * c->lim.domains)
 		hc_part_timeout(c, hc_part(c, c->part_busy[timer - c->lim.domains].part));
+	else if (timer == hc_drain_timer(c))
+		hc_drain_timeout(c);
 	else
 		hc_split_timeout(c, timer - 2 * c->lim.domains);
 }
@@ -402,6 +408,7 @@ static void on_event(struct hc_core *c, const struct hc_event *ev)
 	case HC_EV_OPS_SAMPLE: hc_part_sample(c, ev); return;
 	case HC_EV_STORAGE: on_storage(c, ev->u.kept); return;
 	case HC_EV_ROW: hc_restore_row(c, ev->u.row); return;
+	case HC_EV_UNREAD: hc_session_unread(c, ev->session, ev->u.unread); return;
 	}
 }
 
@@ -420,7 +427,7 @@ static bool unit(struct hc_core *c)
 	struct hc_frame f;
 	uint32_t timer;
 
-	if (hc_part_work(c))
+	if (hc_restore_watch(c) || hc_part_work(c))
 		return true;
 	if (hc_emit_ring(c, &f)) {
 		hc_assert(!message(c, HC_SELF_NODE, &f));
@@ -434,7 +441,8 @@ static bool unit(struct hc_core *c)
 		on_persisted(c, c->persisted);
 		return true;
 	}
-	if (hc_split_work(c) || hc_session_reap(c) || hc_batch_work(c) || tell_storage(c))
+	if (hc_split_work(c) || hc_session_reap(c) || hc_batch_work(c) || tell_storage(c) ||
+	    hc_drain_work(c))
 		return true;
 	timer = hc_timers_take(&c->timers, c->now);
 	if (timer == HC_NONE)
@@ -460,8 +468,9 @@ void hc_core_step(struct hc_core *c, uint64_t now, const struct hc_event *event,
 
 uint64_t hc_core_deadline(const struct hc_core *c)
 {
-	if (c->work.count || c->ring_used || c->over.count || c->reaping.count || c->answering ||
-	    c->batching.count || c->tell_storage || stored_waits(c))
+	if (c->watch_from != c->watch_to || c->work.count || c->ring_used || c->over.count ||
+	    c->reaping.count || c->answering || c->batching.count || c->tell_storage ||
+	    stored_waits(c) || hc_drain_has_work(c))
 		return c->now;
 	return hc_timers_next(&c->timers);
 }
@@ -478,6 +487,9 @@ void hc_core_counts(const struct hc_core *c, struct hc_core_counts *n)
 				     .sessions = c->nsessions,
 				     .requests = c->requests,
 				     .refused = c->refused};
+	n->drained = c->drain.on;
+	if (c->drain.session && c->drain.until > c->now)
+		n->drain_ns = c->drain.until - c->now;
 	for (i = 0; i < c->ndevices; i++) {
 		n->devices += c->devices[i].fact.present;
 		n->simulated += c->devices[i].fact.present && c->devices[i].fact.simulated;

@@ -8,7 +8,7 @@
  * in order; tests and the simulator carry them by hand. Same events, same actions, byte for byte.
  *
  * What reveals a state waits until it is stored: the core sends PERSIST, and goes on at the
- * event PERSISTED of that number.
+ * event PERSISTED of that number. A death on this node alone does not wait; see home_life.c.
  *
  * Work in a step is bounded: what does not fit in `out` stays in the core, and hc_core_deadline
  * says "now" until it is done.
@@ -32,6 +32,7 @@ struct hc_limits {
 	uint32_t devices;
 	uint32_t ended;         /* ended domains whose reason is kept */
 	uint32_t quota_domains; /* for one uid */
+	uint64_t quota_memory;  /* bytes of shared memory, for one uid */
 };
 
 /* Settings that may change at run time (event CONFIG); origin as in "default" or "FILE:LINE". */
@@ -89,11 +90,13 @@ enum hc_event_kind {
 	HC_EV_STORAGE,    /* the database fails, or works again */
 	HC_EV_OPS_SAMPLE, /* answer to SCAN */
 	HC_EV_ROW,        /* a stored domain, before START */
+	HC_EV_UNREAD,     /* a session did not read its events: so many were dropped */
 };
 
 struct hc_event {
 	enum hc_event_kind kind;
-	uint64_t session; /* REQUEST, SESSION_LOST: low 32 bits are a slot below limits.sessions */
+	uint64_t session; /* REQUEST, SESSION_LOST, UNREAD: low 32 bits are a slot below
+			     limits.sessions */
 	union {
 		struct {
 			const struct hc_frame *frame;
@@ -126,6 +129,7 @@ struct hc_event {
 			bool readable;    /* false: the arena is gone or holds nonsense */
 		} ops;
 		struct hc_str row;
+		uint64_t unread; /* since the session began */
 	} u;
 };
 
@@ -225,6 +229,8 @@ uint32_t hc_core_find_node(const struct hc_core *core, const char *name);
 struct hc_core_counts {
 	uint32_t domains, active, forming, damaged, ranks, sessions, devices, simulated;
 	uint64_t requests, refused;
+	bool drained;      /* no new domains */
+	uint64_t drain_ns; /* and somebody waits for those there are, for so long */
 };
 void hc_core_counts(const struct hc_core *core, struct hc_core_counts *counts);
 

@@ -2,8 +2,16 @@
 /*
  * A home after its commit: ranks that go, the drain, and those who wait for the end; see home.h.
  *
- * A death damages the domain: the row is stored, then every node is told who died. Deaths that
- * come while the row is on its way are told with the next one.
+ * A loss damages the domain, and every node is told who is lost. What reveals a state waits until
+ * it is stored, for a restarted daemon must never take back what it has said. Of one thing it
+ * cannot: that a process of this node has died. Members are stored with pid and start time, and
+ * at a restart the kernel is asked for each that was not stored as dead; the answer is the same
+ * death, so the same cause and the same state are reached again. So such a death is told at once,
+ * while its row is being stored, and those who wait in a collective hear it without the time that
+ * a disk takes. Everything else waits for its row: an abort, which only the dead rank's word
+ * tells, the death on another node, which this kernel knows nothing of, and a death that comes
+ * while something is being stored, so that the first cause which was told is the one that is
+ * stored. Those that come while a row is on its way are told when it is stored.
  * A rank that leaves in order closes the domain behind it: the number of its last collective
  * becomes the cut, since no later one could ever complete. The last one out ends the domain.
  * A destroy drains first (see part_drain.c for the node's share): all nodes stop admission and
@@ -199,8 +207,11 @@ static void rank_lost(struct hc_core *c, struct hc_home *h, const struct hc_m_de
 
 static void ask_cut(struct hc_core *c, struct hc_home *h);
 
-/* Take up what came while something else was under way. */
-void hc_home_settle(struct hc_core *c, struct hc_home *h)
+/*
+ * Take up what came while something else was under way. at_once: all that is not told would be
+ * found again by a restarted daemon.
+ */
+static void settle(struct hc_core *c, struct hc_home *h, bool at_once)
 {
 	struct hc_home_busy *b = hc_home_busy(c, h);
 
@@ -219,6 +230,8 @@ void hc_home_settle(struct hc_core *c, struct hc_home *h)
 	}
 	if (b->untold) {
 		damage(c, h);
+		if (at_once)
+			tell_deaths(c, h, HC_W_domain_state_DAMAGED);
 		return;
 	}
 	if (b->wish_end) {
@@ -227,6 +240,11 @@ void hc_home_settle(struct hc_core *c, struct hc_home *h)
 	} else if (!anyone_left(c, h)) {
 		start_orphan(c, h);
 	}
+}
+
+void hc_home_settle(struct hc_core *c, struct hc_home *h)
+{
+	settle(c, h, false);
 }
 
 /*
@@ -287,6 +305,7 @@ void hc_home_on_depart(struct hc_core *c, uint32_t node, const struct hc_m_depar
 	struct hc_home *h = hc_home_by_id(c, m->id);
 	struct hc_place *pl = place_of(c, h, node, m);
 	bool forms = pl && h->state < HC_W_domain_state_ACTIVE && h->step != HOME_COMMITTING;
+	bool died = m->why == HC_W_depart_DIED && node == HC_SELF_NODE;
 
 	if (!pl || forms) {
 		if (forms)
@@ -306,7 +325,7 @@ void hc_home_on_depart(struct hc_core *c, uint32_t node, const struct hc_m_depar
 		pl->state = HC_W_member_state_DEAD;
 		rank_lost(c, h, m);
 	}
-	hc_home_settle(c, h);
+	settle(c, h, died && hc_home_now(c, h)->untold == 1);
 }
 
 /* ---- the drain ---- */

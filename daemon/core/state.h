@@ -42,6 +42,7 @@
 struct hc_user {
 	uint32_t uid;
 	uint32_t charged[2]; /* domains, by enum hc_charge */
+	uint64_t memory;     /* bytes */
 };
 
 /* A process of this node that has a session or holds a seat. */
@@ -52,6 +53,7 @@ struct hc_process {
 	struct hc_list seats; /* links: core->seat_links */
 	uint32_t reap_left;   /* seats that are still to be looked at */
 	bool dead, reaping;
+	bool unwatched; /* a row named it, and the shell is not yet asked to watch it */
 };
 
 struct hc_session {
@@ -66,7 +68,8 @@ struct hc_session {
 	uint32_t block_hint;
 	uint32_t seats;
 	uint64_t requests;
-	uint64_t *blocks; /* bitmap of the arena, in session_blocks */
+	uint64_t events_lost; /* as the shell told last */
+	uint64_t *blocks;     /* bitmap of the arena, in session_blocks */
 	char build[48], job[48];
 };
 
@@ -169,7 +172,7 @@ struct hc_place {
 	uint32_t who;
 	uint16_t device;
 	uint8_t state;    /* HC_W_member_state_* */
-	uint8_t told : 2; /* of a death: 0 new, 1 in the row that is being stored, 2 told */
+	uint8_t told : 2; /* of a death: 0 new, 1 told, 2 told by an earlier daemon */
 	bool heard : 1;   /* its node has answered in this round */
 	bool gave_up : 1; /* expected again: it had come, and went at its own deadline */
 };
@@ -183,7 +186,7 @@ enum hc_home_step { /* what the home waits for */
 		    HOME_NOTHING,
 		    HOME_PREPARING,  /* PREPARED of `pending` nodes */
 		    HOME_COMMITTING, /* the stored row, then COMMIT */
-		    HOME_DAMAGING,   /* the stored row, then STATE */
+		    HOME_DAMAGING,   /* the stored row, then STATE if that was not sent at once */
 		    HOME_CUTTING,    /* CUT_REPORT of `pending` nodes */
 		    HOME_DRAINING,   /* DRAIN_REPORT of `pending` nodes */
 		    HOME_ENDING,     /* the deleted row, then GONE */
@@ -316,6 +319,15 @@ struct hc_ended {
 	char cause[HC_CAUSE_MAX];
 };
 
+/* The node takes no new domains; see drain.h. */
+struct hc_drain {
+	bool on;
+	uint32_t forming; /* homes below this number that are still to be looked at */
+	uint64_t session; /* who waits, 0 = nobody */
+	uint32_t request;
+	uint64_t until;
+};
+
 struct hc_core {
 	struct hc_limits lim;
 	struct hc_self self;
@@ -338,7 +350,8 @@ struct hc_core {
 	struct hc_process *processes;
 	struct hc_pool process_pool;
 	struct hc_index process_index;
-	struct hc_list reaping; /* links: process_links */
+	struct hc_list reaping;        /* links: process_links */
+	uint32_t watch_from, watch_to; /* processes among which some are unwatched */
 	struct hc_links process_links;
 
 	struct hc_device *devices;
@@ -413,7 +426,7 @@ struct hc_core {
 	struct hc_ended *ended;
 	uint32_t ended_at, ended_count;
 
-	struct hc_timers timers; /* busy sides of homes, of parts, then gathers */
+	struct hc_timers timers; /* busy sides of homes, of parts, then gathers, then the drain */
 
 	char (*nodes)[HC_NAME_MAX + 1];
 	uint32_t nnodes;
@@ -432,6 +445,7 @@ struct hc_core {
 	uint64_t member_changes, domain_changes, session_changes;
 	uint64_t requests, refused;
 	bool started;
+	struct hc_drain drain;
 	uint32_t nactive, nforming, ndamaged, nseats;
 };
 

@@ -11,6 +11,13 @@ int hc_user_may(const struct hc_core *c, uint32_t uid, enum hc_charge what, char
 	const struct hc_pool *pool = what == HC_CHARGE_HOME ? &c->home_pool : &c->part_pool;
 	const uint32_t n = hc_index_find(&c->user_index, uid);
 
+	if (c->drain.on) {
+		snprintf(text, bytes,
+			 "node %s is being drained: it takes no new domains until a restart or "
+			 "hcommctl drain --off",
+			 c->self.name);
+		return HC_E_AGAIN;
+	}
 	if (pool->used >= c->lim.domains) {
 		snprintf(text, bytes, "domains_max (%u) is reached on this node", c->lim.domains);
 		return HC_E_LIMIT;
@@ -24,18 +31,35 @@ int hc_user_may(const struct hc_core *c, uint32_t uid, enum hc_charge what, char
 	return HC_E_LIMIT;
 }
 
-void hc_user_charge(struct hc_core *c, uint32_t uid, enum hc_charge what)
+/* Its number; added when it is new. */
+static uint32_t user(struct hc_core *c, uint32_t uid)
 {
 	uint32_t n = hc_index_find(&c->user_index, uid);
 
-	if (n == HC_NONE) {
-		n = hc_pool_get(&c->user_pool);
-		hc_assert(n != HC_NONE);
-		memset(&c->users[n], 0, sizeof(c->users[n]));
-		c->users[n].uid = uid;
-		hc_index_add(&c->user_index, n);
-	}
-	c->users[n].charged[what]++;
+	if (n != HC_NONE)
+		return n;
+	n = hc_pool_get(&c->user_pool);
+	hc_assert(n != HC_NONE);
+	memset(&c->users[n], 0, sizeof(c->users[n]));
+	c->users[n].uid = uid;
+	hc_index_add(&c->user_index, n);
+	return n;
+}
+
+/* Known no longer once nothing is charged to it. */
+static void settle(struct hc_core *c, uint32_t n)
+{
+	const struct hc_user *u = &c->users[n];
+
+	if (u->charged[HC_CHARGE_HOME] || u->charged[HC_CHARGE_PART] || u->memory)
+		return;
+	hc_index_del(&c->user_index, n);
+	hc_pool_put(&c->user_pool, n);
+}
+
+void hc_user_charge(struct hc_core *c, uint32_t uid, enum hc_charge what)
+{
+	c->users[user(c, uid)].charged[what]++;
 }
 
 void hc_user_release(struct hc_core *c, uint32_t uid, enum hc_charge what)
@@ -44,8 +68,46 @@ void hc_user_release(struct hc_core *c, uint32_t uid, enum hc_charge what)
 
 	hc_assert(n != HC_NONE && c->users[n].charged[what]);
 	c->users[n].charged[what]--;
-	if (c->users[n].charged[HC_CHARGE_HOME] || c->users[n].charged[HC_CHARGE_PART])
+	settle(c, n);
+}
+
+/* ---- memory ---- */
+
+uint64_t hc_user_memory(const struct hc_core *c, uint32_t uid)
+{
+	const uint32_t n = hc_index_find(&c->user_index, uid);
+
+	return n == HC_NONE ? 0 : c->users[n].memory;
+}
+
+int hc_user_may_memory(const struct hc_core *c, uint32_t uid, uint64_t bytes, char *text,
+		       size_t size)
+{
+	const uint64_t has = hc_user_memory(c, uid), quota = c->lim.quota_memory;
+
+	if (has <= quota && bytes <= quota - has)
+		return 0;
+	snprintf(text, size,
+		 "uid %u has %llu KiB of shared memory on this node and asks for %llu more; "
+		 "quota_memory_mib is %llu",
+		 uid, (unsigned long long)(has >> 10), (unsigned long long)((bytes + 1023) >> 10),
+		 (unsigned long long)(quota >> 20));
+	return HC_E_LIMIT;
+}
+
+void hc_user_charge_memory(struct hc_core *c, uint32_t uid, uint64_t bytes)
+{
+	if (bytes)
+		c->users[user(c, uid)].memory += bytes;
+}
+
+void hc_user_release_memory(struct hc_core *c, uint32_t uid, uint64_t bytes)
+{
+	const uint32_t n = bytes ? hc_index_find(&c->user_index, uid) : HC_NONE;
+
+	if (!bytes)
 		return;
-	hc_index_del(&c->user_index, n);
-	hc_pool_put(&c->user_pool, n);
+	hc_assert(n != HC_NONE && c->users[n].memory >= bytes);
+	c->users[n].memory -= bytes;
+	settle(c, n);
 }

@@ -283,6 +283,7 @@ static uint64_t clients(struct page *g, uint64_t at)
 		r.job = hc_str(s->job);
 		r.seats = s->seats;
 		r.requests = s->requests;
+		r.events_lost = s->events_lost;
 		if (!put(g, &r))
 			return at + 1;
 	}

@@ -41,7 +41,9 @@ struct hc_loop {
 	uint64_t armed; /* deadline that the timer is set to */
 	bool due;       /* the core wants to be called now */
 	bool stopping, in_step, kick;
-	bool held; /* the store waits for more rows of a batch */
+	bool begun; /* the stored rows are in */
+	bool told;  /* events for clients wait to be sent */
+	bool held;  /* the store waits for more rows of a batch */
 	int timer_fd, tick_fd;
 	struct event *timer, *tick, *signals[3];
 	uint64_t watchdog_ns, watchdog_at;
@@ -135,7 +137,10 @@ static void do_publish(struct hc_loop *l, const struct hc_action *a)
 	}
 	s.start = l->start;
 	s.locked = l->locked;
-	hc_pages_publish(record, &s);
+	if (l->begun)
+		hc_pages_publish(record, &s);
+	else
+		hc_pages_restore(record, &s);
 	l->fence_pending = l->fence_pending || a->u.publish.fence;
 }
 
@@ -210,7 +215,10 @@ static void perform(struct hc_loop *l, const struct hc_action *a)
 {
 	switch (a->kind) {
 	case HC_ACT_REPLY: do_reply(l, a); return;
-	case HC_ACT_NOTIFY: hc_ctl_notify(l->ctl, a->session, a->bytes, a->len); return;
+	case HC_ACT_NOTIFY:
+		hc_ctl_notify(l->ctl, a->session, a->bytes, a->len);
+		l->told = true;
+		return;
 	case HC_ACT_SEND_PEER:
 		hc_log(HC_LOG_DEBUG, "a message for node %u is dropped: this version has no peers",
 		       a->u.node);
@@ -236,6 +244,10 @@ static void step(struct hc_loop *l, const struct hc_event *ev)
 	for (i = 0; i < l->out->count; i++)
 		perform(l, &l->out->acts[i]);
 	l->in_step = false;
+	/* events leave before the store's thread wakes up and wants a processor of its own */
+	if (l->told && l->kick)
+		hc_ctl_flush(l->ctl);
+	l->told = false;
 	if (l->kick || (l->held && !l->out->more)) {
 		l->kick = false;
 		l->held = l->out->more;
@@ -362,9 +374,13 @@ static void sweep(uint32_t uid, uint32_t slot, struct hc_page_record *record, vo
 
 void hc_loop_begin(struct hc_loop *l)
 {
-	struct hc_event ev = {.kind = HC_EV_START};
+	struct hc_event ev = {.kind = HC_EV_TIMEOUT};
 	size_t i;
 
+	while (hc_core_deadline(l->core) <= hc_loop_now()) /* what rows of many ranks left to do */
+		feed(l, &ev);
+	l->begun = true;
+	ev.kind = HC_EV_START;
 	feed(l, &ev);
 	hc_pages_each(l->pages, sweep, l);
 	for (i = 0; i < l->ndead; i++)
@@ -398,6 +414,13 @@ void hc_loop_request(struct hc_loop *l, uint64_t session, const struct hc_frame 
 void hc_loop_lost(struct hc_loop *l, uint64_t session)
 {
 	struct hc_event ev = {.kind = HC_EV_SESSION_LOST, .session = session};
+
+	feed(l, &ev);
+}
+
+void hc_loop_unread(struct hc_loop *l, uint64_t session, uint64_t events)
+{
+	struct hc_event ev = {.kind = HC_EV_UNREAD, .session = session, .u.unread = events};
 
 	feed(l, &ev);
 }

@@ -162,6 +162,8 @@ static void on_query(struct hc_ctl *ctl, struct hc_in *in)
 		hc_ctl_malformed(ctl, c, in->frame.head.id, true, "a malformed query");
 		return;
 	}
+	if (m.view == HC_VIEW_client)
+		hc_ctl_tell_unread(ctl);
 	if (hc_views_owns(m.view))
 		hc_views_query(ctl->shell, c->session, in->frame.head.id, c->proto, &m);
 	else

@@ -187,6 +187,10 @@ struct hcomm_config { /* wishes of a domain; NULL = defaults */
 	uint32_t shared;    /* 1: the device may be used by several processes that all say so */
 	const char *name;   /* at most 127 bytes, unique for its owner on a node; NULL = derived */
 	const char *server; /* join_table: the own server where the table has several */
+	/* Channels that the domain is to have from its first moment: `channels` from each rank to
+	 * the next (the last to the first), each with this bandwidth. Had whole, or the domain is
+	 * not made: wait 1 queues until the time-out, 0 is answered AGAIN with retry-after. */
+	uint32_t channels, channel_mbps, channel_hold_ms, channel_wait;
 };
 
 /* Way 1. Rank 0 asks for a root info; all ranks join with it. nranks 0: the first joiner says it.
@@ -323,7 +327,11 @@ enum hcomm_event_code { /* the words event_code of proto/words.tbl.h */
 			HCOMM_EV_RANK_DETACHED = 10,
 			HCOMM_EV_FORCED_RELEASE = 11,
 			HCOMM_EV_JOIN_DONE = 16,
-			HCOMM_EV_JOIN_FAILED = 17
+			HCOMM_EV_JOIN_FAILED = 17,
+			HCOMM_EV_CHANNEL_GRANTED = 22,
+			HCOMM_EV_CHANNEL_REFUSED = 23,
+			HCOMM_EV_CHANNEL_REVOKED = 24,
+			HCOMM_EV_CHANNEL_YIELD = 25 /* a higher class waits for what you hold */
 };
 struct hcomm_event {
 	uint32_t size;
@@ -335,9 +343,10 @@ struct hcomm_event {
 	uint32_t rank; /* concerned, or HCOMM_NO_RANK */
 	uint32_t pid;
 	uint32_t lost; /* events dropped before this one because they were not read */
-	int error;     /* JOIN_FAILED: why */
+	int error;     /* JOIN_FAILED, CHANNEL_REFUSED: why */
 	char node[HCOMM_NAME_BYTES];
 	char text[HCOMM_TEXT_BYTES];
+	uint64_t channel; /* CHANNEL_*: handle of this process, or 0 */
 };
 typedef void (*hcomm_event_fn)(const struct hcomm_event *event, void *context);
 /* One function for a session; NULL ends it. Events of the domains that the session is in. */
@@ -381,40 +390,127 @@ int hcomm_op_end(struct hcomm_op *op);
 int hcomm_op_record(hcomm_domain domain, int on);
 
 /* ---- sync. later ---- */
+/* All ranks of the domain meet: nobody returns before everybody has called (a handle of several
+ * ranks counts for all of them). One thread of a handle at a time. Blocking; on one node without
+ * the daemon. TIMEOUT (names the ranks that have not come; the barrier is spent: only leave or
+ * destroy make sense then), DAMAGED, ABORTED, SUSPENDED, GONE. */
 int hcomm_barrier(hcomm_domain domain, int timeout_ms);
 
-/* ---- exchange: a key-value table for each domain. later ---- */
+/* ---- exchange: a key-value table for each domain, of one epoch. later ---- */
+#define HCOMM_VALUE_BYTES 32768u /* of one value */
+/* Put (or replace) a value; the daemon copies it. Keys: 1 to 127 bytes, printable, no blank;
+ * those that begin with "hcomm/" are the library's. INVALID, LIMIT (names the quota), GONE. */
 int hcomm_put(hcomm_domain domain, const char *key, const void *value, uint32_t bytes);
+/* Get it, waiting until somebody has put it. *bytes: room, then the length; BUFFER_OVERFLOW when
+ * the room is too small. TIMEOUT names the key; with HCOMM_START a missing key is NOT_FOUND. */
 int hcomm_get(hcomm_domain domain, const char *key, void *value, uint32_t *bytes, int timeout_ms);
+/* All ranks call it; behind it each sees what any had put before. TIMEOUT names who is missing. */
 int hcomm_fence(hcomm_domain domain, int timeout_ms);
 
-/* ---- memory. later ---- */
+/* ---- memory: who has registered what, kept in the exchange. later ---- */
 enum hcomm_memory_kind { HCOMM_MEM_HOST = 1, HCOMM_MEM_HBM = 2, HCOMM_MEM_DDR = 3 };
+/* Say that [address, address + bytes) of this rank can be reached with `key`. EXISTS names the
+ * range that overlaps, LIMIT. */
 int hcomm_mem_register(hcomm_domain domain, void *address, uint64_t bytes,
 		       enum hcomm_memory_kind kind, uint64_t key);
+/* The key of the range of `rank` that holds all of [address, address + bytes); NOT_FOUND says
+ * which rank's table lacks which range. */
 int hcomm_mem_lookup(hcomm_domain domain, uint32_t rank, uint64_t address, uint64_t bytes,
 		     uint64_t *key);
+/* `address` as it was registered. NOT_FOUND. */
 int hcomm_mem_unregister(hcomm_domain domain, void *address);
 
 /* ---- channels. later ---- */
-typedef uint64_t hcomm_channel;
+/*
+ * A channel joins two ranks of a domain: a share of a link that the daemon grants, rings in shared
+ * memory for the data, and a status register. Both ranks call acquire and name each other: the
+ * call that comes first asks for the grant; the k-th call of the one and the k-th of the other
+ * hold the two ends of one channel. Sending may begin before the other end is there. Either side's
+ * release, death or leaving ends the channel for both.
+ *
+ * When there is not enough: `wait` queues the call until its time-out; else it is refused with
+ * AGAIN, hcomm_retry_after() says when the same call will succeed (or HCOMM_UNKNOWN), the place is
+ * kept until a second past that, and hcomm_last_error() says who holds what.
+ */
+typedef uint64_t hcomm_channel; /* 0 is never a handle */
+
+enum hcomm_link_type { /* the words link_type of proto/words.tbl.h */
+		       HCOMM_LINK_ANY = 0,
+		       HCOMM_LINK_HCCS = 1,
+		       HCOMM_LINK_SIO = 2,
+		       HCOMM_LINK_PCIE = 3,
+		       HCOMM_LINK_ROCE = 4,
+		       HCOMM_LINK_IB = 5,
+		       HCOMM_LINK_ETH = 6,
+		       HCOMM_LINK_SHM = 7
+};
+enum hcomm_channel_state { /* the words channel_state of proto/words.tbl.h */
+			   HCOMM_CHANNEL_OK = 1,
+			   HCOMM_CHANNEL_CONGESTED = 2,
+			   HCOMM_CHANNEL_SWITCHED = 3, /* it goes over another path since */
+			   HCOMM_CHANNEL_DOWN = 4,     /* no path at present */
+			   HCOMM_CHANNEL_REVOKED =
+				   5 /* over: its other end, rank or domain is gone */
+};
+#define HCOMM_CHANNEL_GRANT_ONLY 1u       /* the caller moves the data itself: any link, no rings */
+#define HCOMM_CHANNEL_FROM       2u       /* `rank` says whose end; for a handle of several ranks */
+#define HCOMM_CHANNEL_BYTES_MAX  1048576u /* of one message */
+
 struct hcomm_channel_args {
 	uint32_t size;
-	uint32_t peer;           /* rank */
-	uint32_t bandwidth_mbps; /* share wished */
-	uint32_t hold_ms;        /* how long it will be held; 0 = not known */
-	uint32_t wait;           /* 1: queue until the time-out, 0: answer at once */
-	uint32_t path_type;      /* 0 = any */
+	uint32_t peer; /* rank */
+	uint32_t
+		bandwidth_mbps; /* share of the link to the peer, MB/s; 0: only a virtual channel */
+	uint32_t hold_ms;       /* how long it will be held; 0 = not known */
+	uint32_t wait;          /* 1: queue until the time-out, 0: answer at once */
+	uint32_t path_type;     /* enum hcomm_link_type */
+	uint32_t back_mbps;     /* share of the way back */
+	uint32_t flags;         /* HCOMM_CHANNEL_* */
+	uint32_t rank;          /* with HCOMM_CHANNEL_FROM */
+	uint32_t buffer_bytes;  /* room each way, 4 KiB to 16 MiB; 0 = 256 KiB */
 };
+/*
+ * Blocking. With `wait` and HCOMM_START: returns IN_PROGRESS, *channel is valid, and an event
+ * CHANNEL_GRANTED or CHANNEL_REFUSED ends it; a granted channel that is not used (any call with
+ * its handle) within grant_ttl_s goes back.
+ * AGAIN (see above); TIMEOUT; LINK_UNAVAILABLE (no link that could ever carry it: what there is);
+ * LIMIT (names the quota); MISMATCH (the two ends want different things: both values); INVALID;
+ * DAMAGED, GONE.
+ */
 int hcomm_channel_acquire(hcomm_domain domain, const struct hcomm_channel_args *args,
 			  int timeout_ms, hcomm_channel *channel);
+/* All or nothing; wait, hold_ms and the caller's rank are those of the first. At most 1,024. */
 int hcomm_channel_acquire_gang(hcomm_domain domain, const struct hcomm_channel_args *args,
 			       uint32_t count, int timeout_ms, hcomm_channel *channels);
 int hcomm_channel_release(hcomm_channel channel);
+/*
+ * Send a message of 0 to HCOMM_CHANNEL_BYTES_MAX bytes; receive the next one. One sender and one
+ * receiver at a time for each end. Blocking, no system call while both sides run. HCOMM_START
+ * tries once: AGAIN when there is no room, or no message. recv: *bytes is the room, then the
+ * length; BUFFER_OVERFLOW leaves the message where it is. PEER_LOST: the channel is over (revoked)
+ * and, for recv, what had come before was delivered; MALFORMED: the other side wrote nonsense
+ * into the rings, the channel is of no more use.
+ */
 int hcomm_channel_send(hcomm_channel channel, const void *data, uint32_t bytes, int timeout_ms);
 int hcomm_channel_recv(hcomm_channel channel, void *data, uint32_t *bytes, int timeout_ms);
+/* 0 when a message can be received, AGAIN (HCOMM_START) or TIMEOUT, or as recv. */
 int hcomm_channel_poll(hcomm_channel channel, int timeout_ms);
+/* The status register: enum hcomm_channel_state in the low 8 bits, above it a generation that
+ * counts its changes. From a shared page, not blocking. */
 int hcomm_channel_status(hcomm_channel channel, uint32_t *status);
+struct hcomm_channel_info {
+	uint32_t size;
+	uint32_t rank, peer;
+	uint32_t path_type; /* enum hcomm_link_type of the link it was given */
+	uint32_t bandwidth_mbps, back_mbps;
+	uint32_t virtual_channel, service_level, dscp;
+	uint32_t carries;      /* 1: send and recv work on it */
+	uint32_t buffer_bytes; /* each way */
+	uint32_t latency_us;   /* of the link, 0 = not known */
+	uint64_t id;           /* as in hcommctl channel list */
+	char link[HCOMM_NAME_BYTES];
+};
+int hcomm_channel_info(hcomm_channel channel, struct hcomm_channel_info *info);
 
 /* ---- topology and health. later ---- */
 int hcomm_bandwidth(hcomm_domain domain, uint32_t source, uint32_t destination, uint64_t *mbps);
@@ -454,7 +550,9 @@ typedef int (*hcomm_row_fn)(const void *row, void *context);
 int hcomm_query(struct hcomm_session *session, uint32_t view, const struct hcomm_filter *filter,
 		hcomm_row_fn fn, void *context);
 /* An operator's word: "reload", "log-level" with its argument, "drain". Blocking. `answer` may be
- * NULL. PERMISSION, INVALID. */
+ * NULL. PERMISSION, INVALID. drain: returns when no domain is left; TIMEOUT: some are, after
+ * drain_timeout_s; IN_PROGRESS: another drain ended the wait. The node takes no new domains (AGAIN)
+ * until "drain" with the argument "off", or a restart. */
 int hcomm_admin(struct hcomm_session *session, const char *verb, const char *argument,
 		int timeout_ms, char *answer, size_t bytes);
 

@@ -23,7 +23,9 @@ enum hcomm_view {
 	HCOMM_VIEW_CLIENT = 4,
 	HCOMM_VIEW_DEVICE = 5,
 	HCOMM_VIEW_EVENT = 6,
-	HCOMM_VIEW_SETTING = 7
+	HCOMM_VIEW_SETTING = 7,
+	HCOMM_VIEW_CHANNEL = 9,
+	HCOMM_VIEW_WAITING = 10
 };
 
 /* the daemon itself, one row */
@@ -54,8 +56,18 @@ struct hcomm_view_status {
 	char fence[HCOMM_NAME_BYTES]; /* membarrier, or atomics: how references are counted */
 	char security[HCOMM_NAME_BYTES]; /* how daemons authenticate each other; alone = no peers */
 	char socket[HCOMM_TEXT_BYTES]; /* path of the client socket, and who owns it */
-	char storage[HCOMM_NAME_BYTES]; /* ok, or why state is not persistent */
+	char storage[HCOMM_NAME_BYTES]; /* ok, or that the disk is slow, or why state is not persistent */
 	uint64_t commits; /* database transactions since the start */
+	char drain[HCOMM_NAME_BYTES]; /* no, or that the node takes no new domains, and how many are left */
+	uint32_t channels; /* channels that are granted */
+	uint32_t waiting; /* requests for channels that wait, and tickets */
+	uint64_t granted_at_once; /* requests for channels granted at once */
+	uint64_t granted_later; /* of those that waited or came back: granted */
+	uint64_t channel_refused; /* requests for channels refused with a hint when to come again */
+	uint64_t hints_kept; /* hints after which the caller came back and was granted */
+	uint64_t hints_broken; /* hints after which it was not */
+	uint64_t hints_unknown; /* refusals that could not say when */
+	uint64_t lapsed; /* channels that nobody collected in time */
 };
 
 /* communication domains of this node */
@@ -95,7 +107,7 @@ struct hcomm_view_member {
 	uint32_t uid; /* its user */
 	uint64_t begun; /* number of the last collective begun, as of the last sample */
 	uint32_t running; /* references held, as of the last sample */
-	uint32_t seen_ms; /* milliseconds since the last sign of life */
+	uint8_t reserved1_[4];
 };
 
 /* open sessions */
@@ -158,6 +170,50 @@ struct hcomm_view_setting {
 	uint8_t reloadable; /* 1: hcommctl reload takes a new value */
 	char what[HCOMM_TEXT_BYTES]; /* meaning */
 	uint8_t reserved0_[3];
+};
+
+/* granted channels of this node */
+struct hcomm_view_channel {
+	uint32_t size;
+	uint8_t reserved0_[4];
+	uint64_t id; /* channel */
+	uint64_t domain; /* domain id */
+	uint32_t rank; /* rank that asked for it */
+	uint32_t peer; /* rank at the far end */
+	uint32_t pid; /* process of the rank, 0 = not here */
+	uint32_t peer_pid; /* process of the peer, 0 = not here */
+	char link[HCOMM_NAME_BYTES]; /* link that it goes over */
+	char type[HCOMM_NAME_BYTES]; /* kind of that link */
+	uint32_t mbps; /* share from rank to peer, MB/s */
+	uint32_t back_mbps; /* share of the way back */
+	uint32_t vc; /* virtual channel of the link */
+	uint8_t priority; /* scheduling class of its domain */
+	char state[HCOMM_NAME_BYTES]; /* what its status register says */
+	uint8_t reserved1_[3];
+	uint64_t age_ms; /* milliseconds since the grant, or since the daemon took it back */
+	uint32_t hold_ms; /* how long it was to be held, 0 = not said */
+	uint8_t collected; /* ends that are in use: 0, 1 or 2 */
+	uint8_t reserved2_[3];
+};
+
+/* requests for channels that wait */
+struct hcomm_view_waiting {
+	uint32_t size;
+	uint8_t reserved0_[4];
+	uint64_t domain; /* domain id */
+	uint32_t rank; /* rank that asked */
+	uint32_t pid; /* its process */
+	uint32_t uid; /* its user */
+	uint8_t priority; /* scheduling class that it counts as now */
+	uint8_t reserved1_[3];
+	uint32_t pieces; /* channels that it asks for */
+	uint8_t reserved2_[4];
+	uint64_t mbps; /* sum of what it asks for, MB/s */
+	uint32_t place; /* how many would be served before it */
+	uint8_t reserved3_[4];
+	uint64_t waited_ms; /* milliseconds since it came */
+	char estimate_ms[HCOMM_NAME_BYTES]; /* milliseconds until its turn, or unknown */
+	char kind[HCOMM_NAME_BYTES]; /* wait; ticket: refused, its place is kept; domain: one that activates */
 };
 
 #ifdef __cplusplus

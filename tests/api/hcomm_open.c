@@ -156,6 +156,19 @@ START_TEST(silence_is_reported_after_two_seconds)
 }
 END_TEST
 
+/* Who gives more time gets it, not those two seconds. */
+START_TEST(silence_is_borne_as_long_as_the_caller_says)
+{
+	uint64_t began = hc_now_ms();
+	struct fake f;
+
+	fake_listen(&f);
+	refused(open_at(NULL, 2600), HCOMM_E_TIMEOUT, f.socket);
+	ck_assert_uint_ge(hc_now_ms() - began, 2590);
+	fake_end(&f);
+}
+END_TEST
+
 static bool odd_hello(struct fake_conn *c, const struct hc_frame *f, int got, void *arg)
 {
 	const char *how = arg;
@@ -342,7 +355,7 @@ END_TEST
 TESTS("hcomm_open", a_session_opens_and_leaves_nothing_after_close, wrong_arguments_are_named,
       a_path_that_does_not_fit_is_refused_with_its_length, a_path_of_107_bytes_works,
       no_daemon_is_told_apart_from_one_that_is_silent, silence_is_reported_after_two_seconds,
-      odd_answers_to_hello_are_refused_and_named,
+      silence_is_borne_as_long_as_the_caller_says, odd_answers_to_hello_are_refused_and_named,
       a_bad_variable_is_refused_with_name_value_and_wanted, disabled_means_no_daemon,
       the_log_goes_where_it_was_told, a_stranger_is_kept_out_by_the_mode_of_the_socket,
       the_nth_allocation_fails_and_nothing_is_left)

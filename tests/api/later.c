@@ -38,6 +38,7 @@ START_TEST(each_says_so_and_touches_nothing)
 	LATER(hcomm_channel_recv(1, text, &u32, 100));
 	LATER(hcomm_channel_poll(1, 100));
 	LATER(hcomm_channel_status(1, &u32));
+	LATER(hcomm_channel_info(1, NULL));
 	LATER(hcomm_bandwidth(1, 0, 1, &u64));
 	LATER(hcomm_route(1, 0, 1, text, sizeof(text)));
 	memset(&advice, 0x33, sizeof(advice));

@@ -12,6 +12,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <hcomm/views.h>
+
 #include "ranks.h"
 #include "raw.h"
 #include "suite.h"
@@ -68,6 +70,33 @@ static uint64_t lost_of_daemon(void)
 	return s.events_lost;
 }
 
+struct losses {
+	unsigned losers;
+	uint64_t most;
+};
+
+static int add_losses(const void *row, void *arg)
+{
+	const struct hcomm_view_client *c = row;
+	struct losses *l = arg;
+
+	l->losers += c->events_lost > 0;
+	if (c->events_lost > l->most)
+		l->most = c->events_lost;
+	return 0;
+}
+
+/* What the list of clients says: one of them has lost all that the daemon counts. */
+static void want_one_loser(struct hcomm_session *s)
+{
+	uint64_t before = lost_of_daemon();
+	struct losses l = {0};
+
+	ck_assert_int_eq(hcomm_query(s, HCOMM_VIEW_CLIENT, NULL, add_losses, &l), 0);
+	ck_assert_uint_eq(l.losers, 1);
+	ck_assert_uint_eq(l.most, before);
+}
+
 /* Reads all that waits, and what comes then; the sum of `lost`. */
 static uint64_t read_on(int fd, struct hcomm_session *maker)
 {
@@ -111,7 +140,9 @@ START_TEST(it_loses_events_and_nobody_else_anything)
 	for (unsigned i = 0; i < 40 && !lost_of_daemon(); i++)
 		make_events(maker, 250);
 	ck_assert_uint_gt(lost_of_daemon(), 0);
+	want_one_loser(other);
 	make_events(maker, 250);
+	want_one_loser(other); /* what was lost since, too */
 	/* its queue, and what storing more events takes */
 	ck_assert_uint_le(hc_proc_kib(node.pid, "VmRSS"), rss + hc_growth_kib(QUEUE_KIB + 4096));
 

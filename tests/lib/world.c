@@ -444,7 +444,10 @@ static void perform(struct world *w, uint32_t node, const struct hc_action *a)
 	case HC_ACT_PUBLISH: publish(w, node, a); return;
 	case HC_ACT_SCAN: scan(w, node, a); return;
 	case HC_ACT_CLOSE: return;
-	case HC_ACT_WATCH: return; /* a test tells who has died */
+	case HC_ACT_WATCH:
+		w->watches++;
+		world_watch(w, node, a);
+		return;
 	case HC_ACT_LOG:
 		world_want(w, a->len == strlen((const char *)a->bytes));
 		for (i = 0; i < a->len; i++)

@@ -85,6 +85,12 @@ struct world_record {
 	char cause[512];
 };
 
+/* A process whose end its kernel knows. */
+struct world_dead {
+	uint32_t node, pid;
+	bool watched; /* the node's core wants to hear of it */
+};
+
 struct world_message {
 	uint32_t from, to, len;
 	uint8_t *bytes;
@@ -126,11 +132,14 @@ struct world {
 	bool hold_store[WORLD_NODES], hold_scan, quiet_checks, hold_deadline;
 	bool arenas_lost; /* no block can be read */
 	uint64_t asked[WORLD_NODES], stored[WORLD_NODES];
+	struct world_dead *dead;
+	uint32_t ndead, dead_cap;
 	struct world_row *rows; /* what the store was asked for */
 	uint32_t nrows, rows_cap;
 	struct world_scan *scans;
 	uint32_t nscans, scans_cap;
 
+	uint32_t watches; /* processes that the shell was asked to watch */
 	uint64_t steps;
 	uint32_t most_actions, most_bytes;
 	char *text; /* the transcript */
@@ -145,8 +154,8 @@ void world_start_with(struct world *w, uint32_t nodes, const struct hc_limits *l
 		      const struct hc_settings *settings, uint32_t devices, uint64_t seed);
 void world_defaults(struct hc_limits *limits, struct hc_settings *settings);
 void world_end(struct world *w);
-/* The daemon of a node is killed and started: it has what was stored. Connections are gone,
- * processes and their arenas are not. */
+/* The daemon of a node is killed and started: it has what was stored, and its kernel says which of
+ * those processes are dead. Connections are gone, processes and their arenas are not. */
 void world_restart(struct world *w, uint32_t node);
 /* A row that somebody wrote into its database, before a restart. */
 void world_put_row(struct world *w, uint32_t node, uint64_t id, const void *bytes, uint32_t len);
@@ -210,6 +219,7 @@ uint32_t world_abort(struct world *w, struct world_client *cl, uint64_t id, uint
 uint32_t world_status(struct world *w, struct world_client *cl, uint64_t id);
 uint32_t world_query(struct world *w, struct world_client *cl, unsigned view, uint64_t cursor,
 		     uint64_t snapshot, uint32_t limit);
+uint32_t world_drain(struct world *w, struct world_client *cl, const char *argument);
 uint32_t world_subscribe(struct world *w, struct world_client *cl, uint64_t id, bool on);
 void world_ops_ended(struct world *w, struct world_client *cl, uint64_t id);
 /* A whole frame as a client's or (frame of node `from`) a peer's; nothing is checked before. */

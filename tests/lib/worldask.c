@@ -121,6 +121,10 @@ void world_dead(struct world *w, uint32_t node, uint32_t pid)
 	for (i = 0; i < w->nseats; i++)
 		if (w->seats[i].node == node && w->seats[i].pid == pid)
 			w->seats[i].live = false;
+	if (!world_knows_dead(w, node, pid)) {
+		w->dead = world_grow(w->dead, w->ndead, &w->dead_cap, sizeof(*w->dead));
+		w->dead[w->ndead++] = (struct world_dead){.node = node, .pid = pid};
+	}
 	world_event(w, node, &ev);
 	world_settle(w);
 }
@@ -435,6 +439,13 @@ uint32_t world_query(struct world *w, struct world_client *cl, unsigned view, ui
 			       .limit = limit};
 
 	return ask(w, cl, "query", &hc_desc_query, &m);
+}
+
+uint32_t world_drain(struct world *w, struct world_client *cl, const char *argument)
+{
+	struct hc_m_admin m = {.verb = hc_str("drain"), .argument = hc_str(argument)};
+
+	return ask(w, cl, "drain", &hc_desc_admin, &m);
 }
 
 uint32_t world_subscribe(struct world *w, struct world_client *cl, uint64_t id, bool on)

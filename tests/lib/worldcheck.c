@@ -8,6 +8,7 @@
  */
 #include "worldimp.h"
 
+#include "drain.h"
 #include "pages.h"
 #include "home.h"
 #include "part.h"
@@ -95,15 +96,23 @@ static bool home_is_here(const struct world *w, uint32_t node, uint64_t id)
 	return n != HC_NONE && c->parts[n].home_node == HC_SELF_NODE;
 }
 
-bool world_may_publish(const struct world *w, uint32_t node, const struct world_record *r)
+/* A restarted daemon finds that process in a row, and its kernel says again that it is dead. */
+static bool is_found_again(struct world *w, uint32_t node, const struct world_record *r)
+{
+	return r->cause_kind == HC_W_event_code_RANK_DIED && world_is_stored(w, node, r->id) &&
+	       world_knows_dead(w, node, r->cause_pid);
+}
+
+bool world_may_publish(struct world *w, uint32_t node, const struct world_record *r)
 {
 	const struct world_row *row = last_row(w, node, r->id, true);
 
 	switch (r->state) {
 	case HC_W_domain_state_ACTIVE: return world_is_stored(w, node, r->id);
 	case HC_W_domain_state_DAMAGED:
-		return row && (!home_is_here(w, node, r->id) || row->what == HC_DEL_DOMAIN ||
-			       row->state == HC_W_domain_state_DAMAGED);
+		return row &&
+		       (!home_is_here(w, node, r->id) || row->what == HC_DEL_DOMAIN ||
+			row->state == HC_W_domain_state_DAMAGED || is_found_again(w, node, r));
 	case HC_W_domain_state_DESTROYED:
 		return row && (!home_is_here(w, node, r->id) || row->what == HC_DEL_DOMAIN);
 	}
@@ -334,6 +343,8 @@ static void check_timers(struct world *w, uint32_t node)
 		else if (n < 2 * c->lim.domains)
 			world_want(w, c->parts[c->part_busy[n - c->lim.domains].part].busy ==
 					      n - c->lim.domains);
+		else if (n == hc_drain_timer(c))
+			world_want(w, c->drain.on && c->drain.session);
 		else
 			world_want(w, c->gathers[n - 2 * c->lim.domains].parent);
 	}

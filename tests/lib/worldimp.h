@@ -29,6 +29,10 @@ struct world_client *world_client_of(struct world *w, uint32_t node, uint64_t se
 void world_event(struct world *w, uint32_t node, const struct hc_event *ev);
 void world_add_seat(struct world *w, struct world_client *cl, const struct hc_m_seat *r);
 
+/* worldlife.c */
+struct world_dead *world_knows_dead(struct world *w, uint32_t node, uint32_t pid);
+void world_watch(struct world *w, uint32_t node, const struct hc_action *a);
+
 /* worldask.c */
 void world_got_batch(struct world *w, struct world_client *cl, const struct hc_frame *f,
 		     const char *name, const char *label);
@@ -39,7 +43,7 @@ void world_persist(struct world *w, uint32_t node, const struct hc_action *a);
 bool world_is_stored(const struct world *w, uint32_t node, uint64_t id);
 /* That row is what the database holds of its domain. */
 bool world_last_row(const struct world *w, uint32_t node, uint32_t at);
-/* What the record says is stored. */
-bool world_may_publish(const struct world *w, uint32_t node, const struct world_record *r);
+/* What the record says is stored, or a death that a restarted daemon would find again. */
+bool world_may_publish(struct world *w, uint32_t node, const struct world_record *r);
 
 #endif

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The memory of a channel within a node: two rings in one sealed memfd, a ring for each direction.
+ *
+ * The daemon makes the file and never looks into it again; the two ends map it. A header page
+ * says what the file is, for people only: no program reads it. Ring 0 goes from end 0 to end 1.
+ *
+ *	page 0                  header
+ *	ring 0: control page    three lines, 128 bytes apart (processors fetch lines in pairs)
+ *	        256 descriptors 64 bytes each, a message of up to 56 bytes stands in its descriptor
+ *	        buffer          larger messages, in fragments of whole lines, each with a descriptor
+ *	ring 1: the same
+ *
+ * Owners. Every word has one writer. The producer writes descriptors, the buffer and its quiet
+ * line; the consumer writes `taken` and its own quiet line. Zero is a valid start.
+ *
+ * Order. A descriptor's word holds its turn (position + 1) and what it carries. The producer
+ * fills the line and the buffer, then stores the word (release); the consumer, which looks at
+ * that one line, loads it (acquire). So a small message is one line that moves from one core to
+ * the other, and no index is shared. The consumer copies, then stores `taken` (release): the
+ * producer loads it only when it believes the ring to be full.
+ *
+ * Sleeping. Who waits makes its `asleep` odd, looks once more and sleeps on the other's `wake`.
+ * Who has stored something looks at `asleep`, and only for an odd value that it has not answered
+ * raises its `wake` and makes a system call. The store and the look that follows must not change
+ * places (Dekker's): the sleeper pays for that with membarrier, so a process that is registered
+ * for it executes no locked instruction here. `cpu` lets a waiter see that its partner is on the
+ * same processor, where spinning is of no use.
+ *
+ * Belief. None: the other end may write anything anywhere at any time. Each word is loaded once
+ * and checked: a turn must be this one or the one before, lengths are bounded by the message and
+ * the buffer, `taken` only grows and not beyond what was sent. Offsets are never taken from the
+ * memory; each side counts for itself. Data are copied out once, and only that copy is looked at.
+ * What breaks a rule makes the end unusable (MALFORMED).
+ *
+ * A message larger than a descriptor is FIRST, then CONT until its length is reached. ABORT, for
+ * which one descriptor is always left, says that the rest will not come. Host structs: both ends
+ * are on one machine.
+ */
+#ifndef HC_RINGS_H
+#define HC_RINGS_H
+
+#include <assert.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define HC_RING_DESCS          256u
+#define HC_RING_INLINE         56u
+#define HC_RING_LINE           64u
+#define HC_RING_MESSAGE_MAX    1048576u
+#define HC_RING_BUFFER_MIN     4096u
+#define HC_RING_BUFFER_MAX     16777216u
+#define HC_RING_BUFFER_DEFAULT 262144u
+#define HC_RINGS_PAGE          4096u
+
+enum hc_ring_kind { HC_RING_SMALL = 1, HC_RING_FIRST = 2, HC_RING_CONT = 3, HC_RING_ABORT = 4 };
+
+/* A descriptor's word; `bytes` is the length of the whole message. */
+#define HC_RING_WORD(turn, kind, bytes)                                                            \
+	((uint64_t)(uint32_t)(turn) | (uint64_t)((uint32_t)(kind) << 28 | (bytes)) << 32)
+#define HC_RING_TURN(word)  ((uint32_t)(word))
+#define HC_RING_KIND(word)  ((uint32_t)((word) >> 60))
+#define HC_RING_BYTES(word) ((uint32_t)((word) >> 32) & 0x0fffffffu)
+
+struct hc_ring_desc {
+	_Atomic uint64_t word;
+	union {
+		uint8_t data[HC_RING_INLINE];
+		_Atomic uint32_t fragment; /* FIRST, CONT: bytes in the buffer */
+	} u;
+};
+static_assert(sizeof(struct hc_ring_desc) == HC_RING_LINE, "a descriptor is a line");
+
+/* Written only by who goes to sleep, or wakes the other. */
+struct hc_ring_quiet {
+	_Atomic uint32_t asleep; /* +1 when it lies down and when it gets up: odd = asleep */
+	_Atomic uint32_t wake;   /* futex word that the other sleeps on */
+	_Atomic uint32_t cpu;    /* where it lay down, + 1; 0 = not known */
+	uint8_t pad[116];
+};
+static_assert(sizeof(struct hc_ring_quiet) == 128, "a pair of lines");
+
+struct hc_ring {
+	struct hc_ring_quiet producer;
+	struct hc_ring_quiet consumer;
+	_Atomic uint64_t taken; /* lines of the buffer << 32 | descriptors, both modulo 2^32 */
+	uint8_t pad[HC_RINGS_PAGE - 264];
+	struct hc_ring_desc desc[HC_RING_DESCS];
+};
+static_assert(sizeof(struct hc_ring) == HC_RINGS_PAGE + HC_RING_DESCS * HC_RING_LINE,
+	      "the buffer follows at a page");
+
+struct hc_rings_header {
+	char what[16]; /* "hcomm channel" */
+	uint32_t version, descriptors, buffer_bytes, reserved;
+	uint64_t channel, domain;
+	uint32_t rank[2]; /* of end 0 and end 1 */
+};
+
+/* What a buffer of `asked` bytes (0: the usual size) really has; `asked` is in its bounds. */
+static inline uint32_t hc_rings_buffer(uint32_t asked)
+{
+	return asked ? (asked + HC_RINGS_PAGE - 1) & ~(HC_RINGS_PAGE - 1) : HC_RING_BUFFER_DEFAULT;
+}
+
+/* Bytes of the file. */
+static inline size_t hc_rings_bytes(uint32_t buffer_bytes)
+{
+	return HC_RINGS_PAGE + 2 * (sizeof(struct hc_ring) + (size_t)buffer_bytes);
+}
+
+/* Offset of ring 0 or 1. */
+static inline size_t hc_rings_at(uint32_t buffer_bytes, unsigned ring)
+{
+	return HC_RINGS_PAGE + ring * (sizeof(struct hc_ring) + (size_t)buffer_bytes);
+}
+
+#endif

@@ -130,6 +130,13 @@ struct hc_core *hc_core_init(void *memory, size_t bytes, const struct hc_limits 
 	return c;
 }
 
+void hc_core_expect(struct hc_core *c, uint32_t rows)
+{
+	hc_index_expect(&c->home_by_id, rows);
+	hc_index_expect(&c->part_by_id, rows);
+	hc_index_expect(&c->part_by_key, rows);
+}
+
 uint32_t hc_core_find_node(const struct hc_core *c, const char *name)
 {
 	uint32_t i;

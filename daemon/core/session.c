@@ -26,12 +26,15 @@ struct hc_session *hc_session_get(struct hc_core *c, uint64_t id)
 
 static uint32_t process_find(struct hc_core *c, uint32_t pid, uint64_t started)
 {
+	const struct hc_process *last = &c->processes[c->process_last];
 	uint32_t n;
 
+	if ((last->sessions || last->seats.count) && last->pid == pid && last->started == started)
+		return c->process_last;
 	for (n = hc_index_find(&c->process_index, pid); n != HC_NONE;
 	     n = hc_index_next(&c->process_index, n))
 		if (c->processes[n].started == started)
-			return n;
+			return c->process_last = n;
 	return HC_NONE;
 }
 

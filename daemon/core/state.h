@@ -350,6 +350,7 @@ struct hc_core {
 	struct hc_process *processes;
 	struct hc_pool process_pool;
 	struct hc_index process_index;
+	uint32_t process_last;         /* that was found */
 	struct hc_list reaping;        /* links: process_links */
 	uint32_t watch_from, watch_to; /* processes among which some are unwatched */
 	struct hc_links process_links;
@@ -385,6 +386,7 @@ struct hc_core {
 	struct hc_who *whos;
 	struct hc_pool who_pool;
 	struct hc_index who_index;
+	uint32_t who_last; /* that was asked for */
 	/* of busy sides: */
 	struct hc_list
 		storing; /* homes, and domains_max + parts, that wait for their row, in order */

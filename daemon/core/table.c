@@ -146,6 +146,13 @@ static void grow(struct hc_index *x)
 	*stays = *goes = 1;
 }
 
+void hc_index_expect(struct hc_index *x, uint32_t count)
+{
+	hc_assert(!x->count);
+	if (count > x->used)
+		x->used = count < x->cap ? count : x->cap;
+}
+
 void hc_index_add(struct hc_index *x, uint32_t number)
 {
 	uint32_t *b;

@@ -53,6 +53,8 @@ struct hc_index {
 		       sizeof((array)->field))
 void hc_index_init_(struct hc_index *x, struct hc_mem *m, uint32_t cap, const void *items,
 		    size_t stride, size_t at, size_t wide);
+/* While nothing is in: so many are to come. Saves what growing with them costs. */
+void hc_index_expect(struct hc_index *x, uint32_t count);
 void hc_index_add(struct hc_index *x, uint32_t number);
 void hc_index_del(struct hc_index *x, uint32_t number); /* fine when it is not in */
 /* The first number with that key; go on with hc_index_next. HC_NONE at the end. */

@@ -26,15 +26,22 @@ static uint32_t add(struct hc_core *c, const struct hc_who *who)
 void hc_who_take(struct hc_core *c, struct hc_place *pl, uint32_t node, uint32_t pid,
 		 uint64_t started)
 {
+	const struct hc_who *last;
 	const struct hc_who who = {
 		.key = (uint64_t)node << 32 | pid, .started = started, .pid = pid, .node = node};
 
 	hc_assert(!pl->who);
 	if (node == HC_SELF_NODE && !pid)
 		return;
-	pl->who = find(c, who.key, started);
+	/* ranks of a process mostly come one behind the other */
+	last = &c->whos[c->who_last];
+	if (last->places && last->key == who.key && last->started == started)
+		pl->who = c->who_last;
+	else
+		pl->who = find(c, who.key, started);
 	if (pl->who == HC_NONE)
 		pl->who = add(c, &who);
+	c->who_last = pl->who;
 	c->whos[pl->who].places++;
 }
 

@@ -67,6 +67,8 @@ const char *hc_db_error(const struct hc_db *db);
 
 typedef int hc_db_domain_fn(void *arg, uint64_t id, const void *row, size_t len);
 int hc_db_domains(struct hc_db *db, hc_db_domain_fn *fn, void *arg);
+/* How many of them there are at most, to be ready for so many. */
+uint32_t hc_db_domains_about(struct hc_db *db);
 
 struct hc_db_filter {
 	uint64_t after;    /* sequence number; only later ones */

@@ -322,7 +322,7 @@ static void check_sockets(const struct hc_conf *c, struct hc_conf_error *err)
 			 where, o->name, c->socket);
 }
 
-static void check_sections(struct hc_conf *c, struct hc_conf_error *err)
+static void check_sections(const struct hc_conf *c, struct hc_conf_error *err)
 {
 	for (uint32_t i = 0; i < c->nnodes; i++) {
 		const struct hc_conf_node *n = &c->nodes[i];
@@ -330,13 +330,6 @@ static void check_sections(struct hc_conf *c, struct hc_conf_error *err)
 		if (!n->address[0])
 			hc_conf_complain(err, "%s:%" PRIu32 ": section [node %s] has no address",
 					 c->files[n->at.file], n->at.line, n->name);
-	}
-	for (uint32_t i = 0; i < c->nlinks; i++) {
-		struct hc_conf_link *l = &c->links[i];
-
-		/* other makers' words for the same kind of link */
-		if (l->type == HC_CONF_type_hcclink || l->type == HC_CONF_type_nvlink)
-			l->type = HC_CONF_type_hccs;
 	}
 }
 

@@ -52,6 +52,12 @@ int hc_conf_load_stream(struct hc_conf *c, FILE *f, const char *name, struct hc_
 
 void hc_conf_fini(struct hc_conf *c);
 
+/* "any": both ends of the link that joins any two ranks of this node. */
+#define HC_CONF_ANY "any"
+bool hc_conf_link_is_any(const struct hc_conf_link *l);
+/* Its type, HC_CONF_type_*; false: it was not given, and follows from nothing. */
+bool hc_conf_link_type(const struct hc_conf_link *l, enum hc_conf_link_type *type);
+
 /* Was the option set by anybody, or does it follow from one that was? */
 bool hc_conf_is_set(const struct hc_conf_origin *origin);
 

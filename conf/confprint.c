@@ -97,7 +97,12 @@ static const char device_text[] =
 	"device number on this node.";
 static const char link_text[] =
 	"Facts about the link between A and B: two device numbers of this node, or two ports as "
-	"NODE:INTERFACE. The order of the two does not matter.";
+	"NODE:INTERFACE. The order of the two does not matter. Several links between the same two "
+	"have a section each, with different types; what such a section says holds for each of the "
+	"parallel links of its type. Without a type it speaks of the only link that was found. "
+	"[link any any] is the link of type shm that joins any two ranks of this node; it is "
+	"always "
+	"there, with 20000 MB/s and 4096 virtual channels unless it is said otherwise.";
 
 int hc_conf_write_sample(FILE *f)
 {

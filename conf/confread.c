@@ -202,34 +202,28 @@ static void open_device(struct reader *r, const char *text)
 	open_scope(r, HC_CONF_DEVICE, d, d->origin);
 }
 
-static bool same_link(const struct hc_conf_link *l, const char *a, const char *b)
-{
-	return (!strcmp(l->a, a) && !strcmp(l->b, b)) || (!strcmp(l->a, b) && !strcmp(l->b, a));
-}
-
 static void open_link(struct reader *r, const char *a, const char *b)
 {
 	struct hc_conf *c = r->conf;
-	struct hc_conf_link *l = NULL;
+	struct hc_conf_link *l;
 	void *array = c->links;
+	const char *why = hc_conf_link_ends(a, b);
 
-	if (!strcmp(a, b)) {
+	if (!why && !strcmp(a, b) && strcmp(a, HC_CONF_ANY)) {
 		hc_conf_complain(r->err, "%s: [%s] joins '%s' to itself; wanted two ends", r->place,
 				 r->section, a);
 		return;
 	}
-	for (uint32_t i = 0; i < c->nlinks && !l; i++)
-		l = same_link(&c->links[i], a, b) ? &c->links[i] : NULL;
-	if (l && seen_here(r, &l->at))
+	if (why) {
+		hc_conf_complain(r->err, "%s: [%s] %s", r->place, r->section, why);
 		return;
-	if (!l) {
-		if (!room(r, &array, c->nlinks, HC_CONF_LINKS_MAX, sizeof(*l)))
-			return;
-		c->links = array;
-		l = &c->links[c->nlinks++];
-		snprintf(l->a, sizeof(l->a), "%s", a);
-		snprintf(l->b, sizeof(l->b), "%s", b);
 	}
+	if (!room(r, &array, c->nlinks, HC_CONF_LINKS_MAX, sizeof(*l)))
+		return;
+	c->links = array;
+	l = &c->links[c->nlinks++]; /* which link it is shows when its type is known */
+	snprintf(l->a, sizeof(l->a), "%s", a);
+	snprintf(l->b, sizeof(l->b), "%s", b);
 	l->at = here(r);
 	open_scope(r, HC_CONF_LINK, l, l->origin);
 }
@@ -442,11 +436,13 @@ static char *next_line(char *out, int size, void *stream)
 int hc_conf_read(struct hc_conf *c, FILE *f, uint32_t file, struct hc_conf_error *err)
 {
 	struct reader r = {.conf = c, .err = err, .f = f, .file = file};
+	const uint32_t links = c->nlinks;
 
 	r.scope = hc_conf_scope_top(c);
 	ini_parse_stream(next_line, &r, handle, &r);
 	if (!r.fatal && ferror(f))
 		hc_conf_complain(err, "%s: cannot be read to its end: %s", c->files[file],
 				 strerror(errno));
+	hc_conf_settle_links(c, links, err);
 	return r.fatal;
 }

@@ -39,4 +39,11 @@ int hc_conf_add_file(struct hc_conf *c, const char *name, uint32_t *index,
 /* Reads one file over what *c holds. Complaints go to err; only -ENOMEM is returned. */
 int hc_conf_read(struct hc_conf *c, FILE *f, uint32_t file, struct hc_conf_error *err);
 
+/* What is wrong with these ends of a link, or NULL. */
+const char *hc_conf_link_ends(const char *a, const char *b);
+/* The links from number `first` on were read from one file: those that are known already are
+ * folded into what is known, those that stand twice are refused. */
+void hc_conf_settle_links(struct hc_conf *c, uint32_t first, struct hc_conf_error *err);
+bool hc_conf_same_link(const struct hc_conf_link *x, const struct hc_conf_link *y);
+
 #endif

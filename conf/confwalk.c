@@ -5,12 +5,12 @@
  *
  * Values are compared as text, the one form that every kind has and that people see; so what
  * `config diff` prints and what decides about a reload cannot disagree. Sections are matched by
- * name, a link by its two ends in either order.
+ * name, a link by its type and its two ends in either order.
  */
 #include <inttypes.h>
 #include <string.h>
 
-#include "conffile.h"
+#include "confread.h"
 
 /* One section, or the top, read-only. */
 struct view {
@@ -209,17 +209,11 @@ bool hc_conf_get(const struct hc_conf *c, const char *name, struct hc_conf_value
 static bool same_item(const struct hc_conf *x, uint32_t i, const struct hc_conf *y, uint32_t j,
 		      enum hc_conf_section section)
 {
-	const struct hc_conf_link *p, *q;
-
 	switch (section) {
 	case HC_CONF_TOP: return true;
 	case HC_CONF_NODE: return !strcmp(x->nodes[i].name, y->nodes[j].name);
 	case HC_CONF_DEVICE: return x->devices[i].index == y->devices[j].index;
-	case HC_CONF_LINK:
-		p = &x->links[i];
-		q = &y->links[j];
-		return (!strcmp(p->a, q->a) && !strcmp(p->b, q->b)) ||
-		       (!strcmp(p->a, q->b) && !strcmp(p->b, q->a));
+	case HC_CONF_LINK: return hc_conf_same_link(&x->links[i], &y->links[j]);
 	}
 	return false;
 }

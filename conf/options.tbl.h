@@ -122,7 +122,7 @@ TOP(INT, flap_window_s, "seconds", 1, 3600, "60", RELOAD, ENV, "Heartbeats",
 TOP(INT, bandwidth_limit_percent, "percent", 1, 100, "80", RELOAD, ENV, "Channels",
     "Share of a link's bandwidth that channels may be granted; the rest is kept for control")
 TOP(INT, virtual_channels, "channels", 1, 4096, "64", RELOAD, ENV, "Channels",
-    "Virtual channels of a link, unless its [link A B] section says otherwise")
+    "Virtual channels of a link between two devices, unless its [link A B] section says otherwise")
 TOP(INT, memory_bandwidth_limit_percent, "percent", 1, 100, "70", RELOAD, ENV, "Channels",
     "Share of a device's memory bandwidth that its channels may be granted in sum")
 TOP(INT, aging_s, "seconds", 1, 3600, "10", RELOAD, ENV, "Channels",
@@ -198,7 +198,7 @@ DEVICE(BOOL, simulated, "", 0, 1, "", FIXED, NOENV, "[device N]",
 LINK(ENUM, type, HC_WORDS_type(HC_WORD_TEXT), 0, 8, "", RELOAD, NOENV, "[link A B]",
     "Kind of link; hcclink and nvlink are other words for hccs")
 LINK(INT, bandwidth_mbps, "MB/s", 1, 10000000, "", RELOAD, NOENV, "[link A B]",
-    "Bandwidth each way")
+    "Bandwidth each way. A link of which nobody knows it carries channels without a share")
 LINK(INT, latency_us, "microseconds", 0, 10000000, "", RELOAD, NOENV, "[link A B]",
     "Latency one way")
 LINK(INT, virtual_channels, "channels", 1, 4096, "", RELOAD, NOENV, "[link A B]",

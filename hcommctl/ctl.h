@@ -85,6 +85,7 @@ typedef int ctl_fn(struct ctl *c, int argc, char **argv);
 ctl_fn ctl_status;
 ctl_fn ctl_domain;
 ctl_fn ctl_device;
+ctl_fn ctl_link;
 ctl_fn ctl_client;
 ctl_fn ctl_setting;
 ctl_fn ctl_event;

@@ -39,6 +39,8 @@ static const struct command commands[] = {
 	"make the domain of a rank table; --hold runs its local ranks", ctl_domain},
 {"domain", "destroy", "ID|NAME", "", "end a domain, after its running operations", ctl_domain},
 {"device", "list", "", "", "devices of this node and who uses them", ctl_device},
+{"link", "list", "", "", "links between devices, what is granted of them, who waits", ctl_link},
+{"link", "show", "NAME", "", "one link with the source of each fact", ctl_link},
 {"client", "list", "", "", "open sessions", ctl_client},
 {"event", "list", "", "since=TIME domain=ID|NAME limit=N", "the event journal", ctl_event},
 {"event", "follow", "", "domain=ID|NAME", "events as they happen, until interrupted", ctl_event},

@@ -74,16 +74,19 @@ struct hc_domain {
 	uint32_t next_free;
 	enum hc_phase phase;
 	bool ending;    /* its end was asked for */
+	bool attached;  /* joined by hcomm_attach: it may have been ours before */
 	uint32_t asked; /* connection at which it asked to be taken back, low bits */
 	uint32_t asked_seats;
 	int error; /* FAILED: why */
 	uint32_t rank, nranks, epoch, tag;
 	struct hc_local *local; /* stays with the slot */
+	struct hc_shared *shared; /* barrier, exchange, memory; NULL before the first use */
 	uint64_t stamp;         /* of a local domain: its use of the table */
 	char name[HC_NAME_MAX + 1];
 };
 
 struct hc_local { /* record and block of a one-rank domain */
+	pthread_mutex_t lock; /* of what a session's lock would cover; zero is its beginning */
 	struct hc_page_record record;
 	struct hc_page_block block;
 };
@@ -116,6 +119,8 @@ int hc_local_map(struct hc_local **local);
 /* A user of the table more (open session, local domain) or less; the last one frees it. */
 int hc_process_enter(uint64_t *stamp);
 void hc_process_leave(uint64_t stamp);
+/* Has this process, and not the parent that it was forked from, opened a session? */
+bool hc_process_known(void);
 /* Is this the process, and not a child by fork, in which `stamp` was given? */
 bool hc_process_same(uint64_t stamp);
 
@@ -136,6 +141,14 @@ struct hc_slab {
 	struct hc_slab *next;
 	const struct hc_page_record *records;
 	uint32_t index; /* first slot / HC_SLAB_RECORDS */
+	dev_t device;
+	ino_t inode;
+};
+
+struct hc_status_slab { /* registers of channels */
+	struct hc_status_slab *next;
+	const struct hc_page_register *registers;
+	uint32_t index; /* first slot / HC_STATUS_SLAB */
 	dev_t device;
 	ino_t inode;
 };
@@ -178,6 +191,7 @@ struct hcomm_session {
 	uint32_t pause_ms; /* doubled at each attempt in vain */
 	struct hc_sess sess;
 	struct hc_sleeper *sleepers;
+	struct hc_call *aside; /* requests that wait for the next connection; aside.c */
 
 	struct hc_env env;
 	char socket[HC_SOCKET_PATH_MAX + 1];
@@ -192,6 +206,11 @@ struct hcomm_session {
 	struct hc_slab *slabs;
 	struct hc_seats *seats;
 	struct hc_domain *domains;
+	struct hc_shared *shared; /* those of all domains, also of ended ones that are in use */
+	uint32_t fetching;        /* long values on their way */
+	struct hc_status_slab *status_slabs;
+	bool status_lost;            /* one came and could not be mapped */
+	struct hc_channel *channels; /* chan.h */
 	struct hc_ops_hooks hooks;
 
 	hcomm_event_fn event_fn;
@@ -282,9 +301,29 @@ void hc_wait_drop(struct hcomm_session *s, const char *why);
 /* For close: calls without a waiter are finished with no session, others are nobody's. */
 struct hc_sink hc_wait_quiet(void);
 
+/* Was hcommd restarted? Connect again, if that can be done at once; true when we are connected to
+ * the daemon of that start number. No lock. */
+bool hc_session_touch(struct hcomm_session *s, uint32_t start);
+
+/* ---- status.c ---- */
+/* Why a domain is not ACTIVE, from its record; "" when it does not say. */
+void hc_record_cause(const struct hc_page_record *r, uint64_t id, char *out, size_t size);
+/* ---- aside.c: requests without a waiter, sent again; the lock is held ---- */
+/* Keep a copy of a request that is about to be sent. */
+int hc_aside_keep(struct hc_call *c, const uint8_t *frame, size_t len, int pass);
+/* Its connection was lost. False: it was not kept, or was sent often and long enough. */
+bool hc_aside_put(struct hcomm_session *s, struct hc_call *c);
+void hc_aside_send(struct hcomm_session *s, uint64_t deadline);
+/* What has waited for too long has failed. */
+void hc_aside_expire(struct hcomm_session *s);
+void hc_aside_drop(struct hcomm_session *s); /* at close */
+
 /* ---- event.c ---- */
 void hc_event_queue(struct hcomm_session *s, const struct hc_m_event *e);
 void hc_event_join_end(struct hcomm_session *s, struct hc_domain *d, int error, const char *text);
+/* The end of an acquire without a waiter; `rank` and `domain` are the caller's. */
+void hc_event_channel(struct hcomm_session *s, hcomm_channel channel, hcomm_domain domain,
+		      uint32_t rank, int error, const char *text);
 void hc_events_free(struct hcomm_session *s);
 /* The poll set follows a new connection. */
 void hc_event_watch(struct hcomm_session *s);
@@ -299,5 +338,25 @@ void hc_join_move(struct hcomm_session *s, struct hc_arena *to);
 void hc_join_slab(struct hcomm_session *s, const struct hc_m_slab *slab, int fd);
 /* A late answer to a join that was given up: leave what it joined. */
 void hc_join_stray(struct hcomm_session *s, const struct hc_frame *f);
+
+/* ---- channels; more in chan.h ---- */
+/* The table goes, or is a parent's. */
+void hc_chans_drop(bool child);
+/* A slab of registers came. */
+int hc_chan_slab(struct hcomm_session *s, uint32_t index, int fd);
+/* The register of a channel, or NULL. */
+const struct hc_page_register *hc_chan_register(const struct hcomm_session *s, uint64_t id,
+						uint32_t slot);
+void hc_chan_slabs_free(struct hcomm_session *s, bool mapped);
+/* The handle of a channel by its id, or 0. */
+hcomm_channel hc_chan_by_id(const struct hcomm_session *s, uint64_t id);
+/* The domain's handle ends, and those of its channels with it. */
+void hc_chans_end(struct hc_domain *d);
+/* The domain is over: so are its channels, whose handles stay. */
+void hc_chans_over(struct hc_domain *d);
+/* After a new connection: tell of what was released meanwhile. */
+void hc_chans_again(struct hcomm_session *s);
+/* For close: nothing is left, nobody is told. */
+void hc_chans_close(struct hcomm_session *s);
 
 #endif

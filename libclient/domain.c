@@ -265,6 +265,7 @@ HC_EXPORT int hcomm_create(struct hcomm_session *session, uint32_t nranks,
 	m.name = w.name;
 	m.priority = w.priority;
 	m.weight = w.weight;
+	HC_WISH_CHANNELS(&m, &w);
 	return -ask(session, &hc_desc_create, &m, hc_deadline(HC_REQUEST_MS), id);
 }
 

@@ -29,8 +29,9 @@ struct hc_queued {
 	struct hc_queued *next;
 	struct hc_m_event m;
 	int error;
-	hcomm_domain domain; /* 0: look it up by the id */
-	char bytes[];        /* node, then text */
+	hcomm_domain domain;   /* 0: look it up by the id */
+	hcomm_channel channel; /* the same */
+	char bytes[];          /* node, then text */
 };
 
 /* ---- the queue ---- */
@@ -49,7 +50,7 @@ static void ring(struct hcomm_session *s)
 }
 
 static void append(struct hcomm_session *s, const struct hc_m_event *e, hcomm_domain domain,
-		   int error)
+		   hcomm_channel channel, int error)
 {
 	struct hc_queued *q;
 
@@ -65,6 +66,7 @@ static void append(struct hcomm_session *s, const struct hc_m_event *e, hcomm_do
 	q->m.lost += s->events_lost;
 	q->error = error;
 	q->domain = domain;
+	q->channel = channel;
 	q->m.node.p = q->bytes;
 	q->m.text.p = q->bytes + e->node.len;
 	if (e->node.len)
@@ -80,7 +82,7 @@ static void append(struct hcomm_session *s, const struct hc_m_event *e, hcomm_do
 
 void hc_event_queue(struct hcomm_session *s, const struct hc_m_event *e)
 {
-	append(s, e, 0, 0);
+	append(s, e, 0, 0, 0);
 }
 
 void hc_event_join_end(struct hcomm_session *s, struct hc_domain *d, int error, const char *text)
@@ -95,7 +97,26 @@ void hc_event_join_end(struct hcomm_session *s, struct hc_domain *d, int error, 
 		.text = hc_str(text),
 	};
 
-	append(s, &e, d->handle, -error);
+	append(s, &e, d->handle, 0, -error);
+}
+
+void hc_event_channel(struct hcomm_session *s, hcomm_channel channel, hcomm_domain domain,
+		      uint32_t rank, int error, const char *text)
+{
+	struct hc_domain *d = hc_slot(domain);
+	struct hc_m_event e = {
+		.kind = error ? HC_W_event_code_CHANNEL_REFUSED : HC_W_event_code_CHANNEL_GRANTED,
+		.state = HC_W_domain_state_ACTIVE,
+		.rank = rank,
+		.node = hc_str(s->node),
+		.text = hc_str(text),
+	};
+
+	if (d && d->handle == domain) {
+		e.id = d->id;
+		e.epoch = d->epoch;
+	}
+	append(s, &e, domain, channel, -error);
 }
 
 static struct hc_queued *take(struct hcomm_session *s)
@@ -152,6 +173,7 @@ static void deliver(struct hcomm_session *s, struct hc_queued *q)
 	e.pid = q->m.pid;
 	e.lost = q->m.lost;
 	e.error = q->error;
+	e.channel = q->channel ? q->channel : hc_chan_by_id(s, q->m.channel);
 	hc_str_copy(q->m.node, e.node, sizeof(e.node));
 	hc_str_copy(q->m.text, e.text, sizeof(e.text));
 	free(q);
@@ -214,6 +236,7 @@ static int dispatch(struct hcomm_session *s, uint64_t deadline)
 			r = HC_E_TIMEOUT;
 	}
 	hc_wait_pass_on(s);
+	hc_aside_expire(s);
 	if (s->events)
 		return deliver_all(s);
 	if (r == HC_E_TIMEOUT && s->fd < 0)

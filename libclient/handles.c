@@ -15,6 +15,7 @@
  * parent may have held them when the child was made.
  */
 #include "client.h"
+#include "shared.h"
 
 #include <errno.h>
 #include <sched.h>
@@ -100,6 +101,7 @@ static void begin_anew(_Atomic uint64_t *word)
 	table.users = 0;
 	table.forked = table.generation;
 	drop_table();
+	hc_chans_drop(true);
 	atomic_store(word, ++table.stamp);
 }
 
@@ -117,6 +119,11 @@ int hc_process_enter(uint64_t *stamp)
 	*stamp = atomic_load(word);
 	pthread_mutex_unlock(&table.lock);
 	return 0;
+}
+
+bool hc_process_known(void)
+{
+	return atomic_load_explicit(stamp_word(), memory_order_relaxed) != 0;
 }
 
 bool hc_process_same(uint64_t stamp)
@@ -154,6 +161,7 @@ void hc_process_leave(uint64_t stamp)
 	if (!--table.users) {
 		free_locals();
 		drop_table();
+		hc_chans_drop(false);
 	}
 	pthread_mutex_unlock(&table.lock);
 }
@@ -234,9 +242,10 @@ int hc_domain_new(struct hcomm_session *session, struct hc_domain **out)
 			table.generation = 1;
 		d->phase = HC_PHASE_FORMING;
 		d->error = 0;
-		d->ending = false;
+		d->ending = d->attached = false;
 		d->asked = d->asked_seats = 0;
 		d->id = 0;
+		d->shared = NULL;
 		d->rank = HC_NONE;
 		d->nranks = d->epoch = d->tag = 0;
 		d->name[0] = '\0';
@@ -250,7 +259,9 @@ int hc_domain_new(struct hcomm_session *session, struct hc_domain **out)
 
 void hc_domain_free(struct hc_domain *d)
 {
+	hc_chans_end(d);
 	hc_ops_detach(&d->ops);
+	hc_shared_drop(d);
 	pthread_mutex_lock(&table.lock);
 	if (d->link) {
 		*d->link = d->next;

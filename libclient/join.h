@@ -11,10 +11,25 @@
 int hc_timeout(const struct hcomm_session *s, int timeout_ms, uint32_t usual_ms, uint32_t *ms,
 	       uint64_t *deadline);
 
+/* How long a join that was begun now may take. */
+uint64_t hc_join_until(const struct hcomm_session *s);
+
 struct hc_wishes {
 	uint8_t shared, priority, weight;
+	uint8_t channel_wait;
+	uint32_t channels, channel_mbps, channel_hold_ms;
 	struct hc_str name, server;
 };
+/* The wishes for channels, in a message that has them. */
+#define HC_WISH_CHANNELS(m, w)                                                                     \
+	do {                                                                                       \
+		(m)->channels = (w)->channels;                                                     \
+		(m)->channel_mbps = (w)->channel_mbps;                                             \
+		(m)->channel_hold_ms = (w)->channel_hold_ms;                                       \
+		(m)->channel_wait = (w)->channel_wait;                                             \
+	} while (0)
+/* For ways of joining whose requests have no room for them: NOT_SUPPORTED. */
+int hc_wishes_no_channels(const struct hc_wishes *w);
 int hc_wishes(const struct hcomm_config *config, struct hc_wishes *w);
 
 /* A request that is answered by `joined`. */

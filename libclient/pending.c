@@ -28,7 +28,7 @@ void hc_call_init(struct hc_call *c, uint16_t want)
 	/* not `small`: clearing it would cost more than the rest of a request */
 	memset(c, 0, offsetof(struct hc_call, small));
 	c->want = want;
-	c->fd = -1;
+	c->fd = c->pass = -1;
 }
 
 void hc_call_fini(struct hc_call *c)
@@ -40,6 +40,11 @@ void hc_call_fini(struct hc_call *c)
 	if (c->fd >= 0)
 		close(c->fd);
 	c->fd = -1;
+	free(c->frame);
+	c->frame = NULL;
+	if (c->pass >= 0)
+		close(c->pass);
+	c->pass = -1;
 }
 
 static struct hc_call **place(struct hc_sess *s, uint32_t id)
@@ -53,7 +58,8 @@ static struct hc_call **place(struct hc_sess *s, uint32_t id)
 
 bool hc_sess_carries(uint16_t want)
 {
-	return want == HC_MSG_joined || want == HC_MSG_batch_r;
+	return want == HC_MSG_joined || want == HC_MSG_batch_r || want == HC_MSG_channel_want_r ||
+	       want == HC_MSG_channel_open_r || want == HC_MSG_sync_open_r;
 }
 
 static uint32_t fresh_id(struct hc_sess *s)
@@ -66,14 +72,8 @@ static uint32_t fresh_id(struct hc_sess *s)
 	return id;
 }
 
-int hc_sess_request(struct hc_sess *s, struct hc_call *c, const struct hc_desc *d, const void *msg,
-		    uint8_t *buf, size_t cap, size_t *len)
+static void enter(struct hc_sess *s, struct hc_call *c, uint32_t id)
 {
-	uint32_t id = fresh_id(s);
-	int r = hc_frame_write(buf, cap, d, s->version, id, 0, msg, len);
-
-	if (r)
-		return r;
 	c->id = id;
 	c->done = false;
 	c->waiting = true;
@@ -81,6 +81,30 @@ int hc_sess_request(struct hc_sess *s, struct hc_call *c, const struct hc_desc *
 	s->bucket[id % HC_SESS_BUCKETS] = c;
 	s->waiting++;
 	s->carriers += hc_sess_carries(c->want);
+}
+
+int hc_sess_request(struct hc_sess *s, struct hc_call *c, const struct hc_desc *d, const void *msg,
+		    uint8_t *buf, size_t cap, size_t *len)
+{
+	uint32_t id = fresh_id(s);
+	int r = hc_frame_write(buf, cap, d, s->version, id, 0, msg, len);
+
+	if (!r)
+		enter(s, c, id);
+	return r;
+}
+
+int hc_sess_again(struct hc_sess *s, struct hc_call *c, uint8_t *frame, size_t len)
+{
+	uint32_t id = fresh_id(s);
+	int i;
+
+	/* length, then version, type, id; see frame.h */
+	if (len < HC_HEAD_BYTES || (frame[4] << 8 | frame[5]) != s->version)
+		return HC_E_VERSION;
+	for (i = 0; i < 4; i++)
+		frame[8 + i] = (uint8_t)(id >> (24 - 8 * i));
+	enter(s, c, id);
 	return 0;
 }
 
@@ -120,14 +144,21 @@ static int keep_body(struct hc_call *c, const struct hc_frame *f)
 	return 0;
 }
 
+/* `channel_refused` is written as `error` is. */
+static bool is_refusal(const struct hc_frame *f)
+{
+	return (f->head.type == HC_MSG_error || f->head.type == HC_MSG_channel_refused) &&
+	       f->head.status < 0;
+}
+
 static int judge(const struct hc_call *c, const struct hc_frame *f)
 {
 	if (f->head.type == c->want)
 		return 0;
-	if (f->head.type == HC_MSG_error && f->head.status < 0 && hc_error_row(f->head.status))
+	if (is_refusal(f) && hc_error_row(f->head.status))
 		return -f->head.status;
 	/* an outcome of a newer daemon: its text still says what it is */
-	if (f->head.type == HC_MSG_error && f->head.status < 0)
+	if (is_refusal(f))
 		return HC_E_INTERNAL;
 	return HC_E_MALFORMED;
 }
@@ -162,6 +193,17 @@ static int slab(struct hc_sess *s, const struct hc_frame *f, int fd, const struc
 	return r;
 }
 
+static int status_slab(struct hc_sess *s, const struct hc_frame *f, int fd,
+		       const struct hc_sink *sink)
+{
+	struct hc_m_status_slab m;
+	int r = hc_decode(&hc_desc_status_slab, s->version, f->body, f->body_len, &m);
+
+	if (!r && sink->status_slab)
+		sink->status_slab(sink->context, &m, fd);
+	return r;
+}
+
 static int event(struct hc_sess *s, const struct hc_frame *f, int fd, const struct hc_sink *sink)
 {
 	struct hc_m_event m;
@@ -169,6 +211,8 @@ static int event(struct hc_sess *s, const struct hc_frame *f, int fd, const stru
 
 	if (f->head.type == HC_MSG_slab)
 		return slab(s, f, fd, sink);
+	if (f->head.type == HC_MSG_status_slab)
+		return status_slab(s, f, fd, sink);
 
 	/* a notice of a newer daemon */
 	if (f->head.type != HC_MSG_event)

@@ -280,6 +280,7 @@ HC_EXPORT int hcomm_join_table(struct hcomm_session *session, const char *path, 
 	t.m.shared = w.shared;
 	t.m.priority = w.priority;
 	t.m.weight = w.weight;
+	HC_WISH_CHANNELS(&t.m, &w);
 	if (timeout_ms == HCOMM_START)
 		return -ask(&t, domain);
 	return -ask_until_ready(&t, domain);

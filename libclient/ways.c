@@ -187,6 +187,7 @@ HC_EXPORT int hcomm_join(struct hcomm_session *session, const struct hcomm_root_
 	m.shared = w.shared;
 	m.priority = w.priority;
 	m.weight = w.weight;
+	HC_WISH_CHANNELS(&m, &w);
 	return -join_root(session, &m, timeout_ms, domain);
 }
 
@@ -237,6 +238,7 @@ HC_EXPORT int hcomm_join_all_local(struct hcomm_session *session, const uint32_t
 	*domain = 0;
 	m.name = w.name;
 	m.shared = w.shared;
+	HC_WISH_CHANNELS(&m, &w);
 	return -hc_join_run(session, &j, domain);
 }
 
@@ -275,6 +277,8 @@ HC_EXPORT int hcomm_attach(struct hcomm_session *session, const char *name, uint
 			      name && *name ? "too long" : "empty", HC_NAME_MAX);
 	if (!r)
 		r = hc_wishes(config, &w);
+	if (!r)
+		r = hc_wishes_no_channels(&w);
 	if (!r)
 		r = hc_timeout(session, timeout_ms, session->connect_timeout_ms, &ms, &j.deadline);
 	if (r)
@@ -378,6 +382,8 @@ HC_EXPORT int hcomm_sub(hcomm_domain parent, const uint32_t *ranks, uint32_t cou
 	if (!r)
 		r = hc_wishes(config, &w);
 	if (!r)
+		r = hc_wishes_no_channels(&w);
+	if (!r)
 		r = hc_parent_get(parent, false, &p);
 	if (!r)
 		r = hc_timeout(p.session, timeout_ms, p.session->connect_timeout_ms, &ms,
@@ -473,11 +479,13 @@ static int start_split(const struct hc_parent *p, const struct hc_m_split *m,
 		return hc_refuse(HC_E_NO_MEMORY, "no memory for the request");
 	hc_call_init(&w->call, HC_MSG_split_r);
 	w->call.finish = finish_split;
+	w->call.until = hc_join_until(p->session);
 	w->handle = d->handle;
 	hc_str_copy(wish->name, w->name, sizeof(w->name));
 	w->sub = sub_msg(p, hc_str(w->name), m->timeout_ms);
 	r = hc_call_start(p->session, &w->call, &q);
 	if (r) {
+		hc_call_fini(&w->call);
 		free(w);
 		return r;
 	}
@@ -496,6 +504,8 @@ static int split_later(const struct hc_parent *p, const struct hc_m_split *m,
 		r = hc_domain_new(p->session, &d);
 	if (!r) {
 		r = start_split(p, m, wish, d);
+		if (r == HC_E_PEER_CLOSED && !hc_wait_ready(p->session, deadline))
+			r = start_split(p, m, wish, d); /* it was lost before, unnoticed */
 		if (r == HC_E_IN_PROGRESS)
 			*domain = d->handle;
 		else
@@ -543,6 +553,8 @@ HC_EXPORT int hcomm_split(hcomm_domain parent, int32_t color, int32_t key,
 		r = hc_refuse(HC_E_INVALID, "domain is NULL; wanted: where to put the handle");
 	if (!r)
 		r = hc_wishes(config, &w);
+	if (!r)
+		r = hc_wishes_no_channels(&w);
 	if (!r)
 		r = hc_parent_get(parent, false, &p);
 	if (!r)

@@ -2,17 +2,18 @@
 /*
  * The memory of a channel within a node: two rings in one sealed memfd, a ring for each direction.
  *
- * The daemon makes the file and never looks into it again; the two ends map it. A header page
- * says what the file is, for people only: no program reads it. Ring 0 goes from end 0 to end 1.
+ * The daemon makes the file (pages.h says how large) and never looks into it again; the two ends
+ * map it. Ring 0 goes from side 0 to side 1.
  *
- *	page 0                  header
- *	ring 0: control page    three lines, 128 bytes apart (processors fetch lines in pairs)
- *	        256 descriptors 64 bytes each, a message of up to 56 bytes stands in its descriptor
- *	        buffer          larger messages, in fragments of whole lines, each with a descriptor
- *	ring 1: the same
+ *	head page          room for people, and the control lines of both rings
+ *	256 descriptors    of ring 0, then of ring 1: 64 bytes each; a message of up to 56 bytes
+ *	                   stands in its descriptor
+ *	buffer             of ring 0, then of ring 1: larger messages, in fragments of whole lines,
+ *	                   each with a descriptor
  *
  * Owners. Every word has one writer. The producer writes descriptors, the buffer and its quiet
- * line; the consumer writes `taken` and its own quiet line. Zero is a valid start.
+ * line; the consumer writes `taken` and its own quiet line. Zero is a valid start. Lines that
+ * different sides write are 128 bytes apart, since processors fetch lines in pairs.
  *
  * Order. A descriptor's word holds its turn (position + 1) and what it carries. The producer
  * fills the line and the buffer, then stores the word (release); the consumer, which looks at
@@ -40,19 +41,11 @@
 #ifndef HC_RINGS_H
 #define HC_RINGS_H
 
-#include <assert.h>
-#include <stdatomic.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "pages.h"
 
-#define HC_RING_DESCS          256u
-#define HC_RING_INLINE         56u
-#define HC_RING_LINE           64u
-#define HC_RING_MESSAGE_MAX    1048576u
-#define HC_RING_BUFFER_MIN     4096u
-#define HC_RING_BUFFER_MAX     16777216u
-#define HC_RING_BUFFER_DEFAULT 262144u
-#define HC_RINGS_PAGE          4096u
+#define HC_RING_INLINE      56u
+#define HC_RING_LINE        HC_RING_SLOT_BYTES
+#define HC_RING_MESSAGE_MAX 1048576u
 
 enum hc_ring_kind { HC_RING_SMALL = 1, HC_RING_FIRST = 2, HC_RING_CONT = 3, HC_RING_ABORT = 4 };
 
@@ -81,39 +74,19 @@ struct hc_ring_quiet {
 };
 static_assert(sizeof(struct hc_ring_quiet) == 128, "a pair of lines");
 
-struct hc_ring {
+struct hc_ring_control {
 	struct hc_ring_quiet producer;
 	struct hc_ring_quiet consumer;
 	_Atomic uint64_t taken; /* lines of the buffer << 32 | descriptors, both modulo 2^32 */
-	uint8_t pad[HC_RINGS_PAGE - 264];
-	struct hc_ring_desc desc[HC_RING_DESCS];
+	uint8_t pad[248];
 };
-static_assert(sizeof(struct hc_ring) == HC_RINGS_PAGE + HC_RING_DESCS * HC_RING_LINE,
-	      "the buffer follows at a page");
+static_assert(sizeof(struct hc_ring_control) == 512, "three pairs of lines, and one spare");
 
-struct hc_rings_header {
-	char what[16]; /* "hcomm channel" */
-	uint32_t version, descriptors, buffer_bytes, reserved;
-	uint64_t channel, domain;
-	uint32_t rank[2]; /* of end 0 and end 1 */
+struct hc_ring_head {
+	char people[512]; /* what it is; no program reads it */
+	struct hc_ring_control control[2];
+	uint8_t pad[HC_RING_HEAD_BYTES - 1536];
 };
-
-/* What a buffer of `asked` bytes (0: the usual size) really has; `asked` is in its bounds. */
-static inline uint32_t hc_rings_buffer(uint32_t asked)
-{
-	return asked ? (asked + HC_RINGS_PAGE - 1) & ~(HC_RINGS_PAGE - 1) : HC_RING_BUFFER_DEFAULT;
-}
-
-/* Bytes of the file. */
-static inline size_t hc_rings_bytes(uint32_t buffer_bytes)
-{
-	return HC_RINGS_PAGE + 2 * (sizeof(struct hc_ring) + (size_t)buffer_bytes);
-}
-
-/* Offset of ring 0 or 1. */
-static inline size_t hc_rings_at(uint32_t buffer_bytes, unsigned ring)
-{
-	return HC_RINGS_PAGE + ring * (sizeof(struct hc_ring) + (size_t)buffer_bytes);
-}
+static_assert(sizeof(struct hc_ring_head) == HC_RING_HEAD_BYTES, "the head page");
 
 #endif

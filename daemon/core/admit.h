@@ -32,8 +32,9 @@
 #define HC_ADMIT_GANG_MAX  1024u
 #define HC_ADMIT_HINT_NONE UINT64_MAX /* not known: never a made-up figure */
 
+/* Bandwidth of a piece is uint32; a link has at most 4096 virtual channels. */
 struct hc_admit_limits {
-	uint32_t links, requests, pieces, owners; /* waiting and granted ones together */
+	uint32_t links, requests, pieces; /* waiting and granted ones together */
 };
 struct hc_admit_settings {
 	uint32_t limit_percent; /* of a link's bandwidth, each way */
@@ -79,14 +80,15 @@ enum hc_admit_state {
 
 /* What happened to a request without a call for it; see hc_admit_news. */
 enum hc_admit_news {
-	HC_ADMIT_NEWS_GRANTED, /* its turn came */
+	HC_ADMIT_NEWS_GRANTED, /* the turn of one that waits came; not told of tickets */
 	HC_ADMIT_NEWS_EXPIRED, /* its deadline came, or its ticket was not used; it is gone */
 	HC_ADMIT_NEWS_LAPSED,  /* granted, not collected within grant_ttl; it is gone */
 };
 
 struct hc_admit;
 
-void hc_admit_init(struct hc_admit *s, struct hc_mem *m, const struct hc_admit_limits *limits);
+/* Carved from m as all else here; NULL while m only counts. */
+struct hc_admit *hc_admit_init(struct hc_mem *m, const struct hc_admit_limits *limits);
 void hc_admit_set(struct hc_admit *s, const struct hc_admit_settings *settings);
 /* A new link or new facts of one; number < limits.links. Granted shares stay as they are, also
  * when the link has become smaller than they are: then nothing is granted until they fit. */
@@ -97,17 +99,18 @@ void hc_admit_link_set(struct hc_admit *s, uint64_t now, uint32_t link,
  * Ask. 0: granted, uncollected. IN_PROGRESS: it waits. AGAIN: refused, `hint_ns` from now is when
  * to come again (or HC_ADMIT_HINT_NONE), and the request is the ticket that keeps the place.
  * LINK_UNAVAILABLE: no path that could ever carry it (none there, or more than the limit of each).
- * LIMIT: the limit of requests or pieces of this node, or of the owner's quota on a link.
+ * LIMIT: the limit of requests or pieces of this node, or more than the owner's quota on a link.
  * INVALID: no piece, too many, a class or weight out of range.
  * Only the first three leave a request.
  */
 int hc_admit_ask(struct hc_admit *s, uint64_t now, const struct hc_admit_ask *ask,
 		 uint32_t *request, uint64_t *hint_ns);
 /* A caller comes back with its ticket: 0 (granted), IN_PROGRESS (`wait`: it waits from now on),
- * AGAIN with a new hint, GONE (no such ticket any more). */
+ * AGAIN with a new hint (early: the rest of the old one), GONE (no such ticket any more, or held).
+ * One that waits may also come: with `wait` its deadline is changed, else it becomes a ticket. */
 int hc_admit_again(struct hc_admit *s, uint64_t now, uint32_t request, bool wait, uint64_t deadline,
 		   uint64_t *hint_ns);
-/* The owner has it: it stays until released. */
+/* The owner has it: it stays until released. For what ask or again granted, or news told of. */
 void hc_admit_collect(struct hc_admit *s, uint32_t request);
 /* Give one piece back, or the request in whatever state it is. Waiting ones may be granted. */
 void hc_admit_release_piece(struct hc_admit *s, uint64_t now, uint32_t request, uint32_t piece);
@@ -116,7 +119,7 @@ void hc_admit_release(struct hc_admit *s, uint64_t now, uint32_t request);
 /* Go on with what is due: grants after releases, aging, deadlines; at most `budget` requests are
  * looked at. To be called until hc_admit_deadline is after now. */
 void hc_admit_run(struct hc_admit *s, uint64_t now, uint32_t budget);
-uint64_t hc_admit_deadline(const struct hc_admit *s);
+uint64_t hc_admit_deadline(const struct hc_admit *s); /* 0: at once; HC_NEVER: nothing is due */
 /* The oldest news; false when there is none. EXPIRED and LAPSED: the number is free after this. */
 bool hc_admit_news(struct hc_admit *s, uint32_t *request, enum hc_admit_news *news);
 
@@ -138,7 +141,7 @@ void hc_admit_link_use(const struct hc_admit *s, uint32_t link, struct hc_admit_
 /* How many would be served before it, and when it may be its turn (ns from now, or HINT_NONE). */
 void hc_admit_outlook(const struct hc_admit *s, uint64_t now, uint32_t request, uint32_t *ahead,
 		      uint64_t *estimate_ns);
-/* Calls fn for each granted piece on a link, in order of request number, until it returns false. */
+/* Calls fn for each granted piece on a link, the oldest grant first, until it returns false. */
 void hc_admit_holders(const struct hc_admit *s, uint32_t link,
 		      bool (*fn)(uint32_t request, uint32_t piece, void *context), void *context);
 struct hc_admit_counts {
@@ -149,8 +152,18 @@ struct hc_admit_counts {
 };
 void hc_admit_counts(const struct hc_admit *s, struct hc_admit_counts *counts);
 
+/* What is known of a link, or NULL. */
+const struct hc_admit_link *hc_admit_link_fact(const struct hc_admit *s, uint32_t link);
+/* Could that link carry the piece if it were empty? *now: there is room as it is. */
+bool hc_admit_could(const struct hc_admit *s, uint32_t link, const struct hc_admit_piece *piece,
+		    bool *now);
+/* A grant of an earlier daemon, of one piece: exactly that place, held. LINK_UNAVAILABLE: it is
+ * not to be had; LIMIT. */
+int hc_admit_take_back(struct hc_admit *s, uint64_t now, const struct hc_admit_ask *ask,
+		       const struct hc_admit_place *place, uint32_t *request);
+
 /* The whole state against itself: used + free = total, queues and grants agree, nothing beyond a
  * limit. For tests and debug builds; panics. O(everything). */
-void hc_admit_check(const struct hc_admit *s);
+void hc_admit_check(struct hc_admit *s);
 
 #endif

@@ -9,16 +9,20 @@
 #include "core.h"
 
 #include "ask.h"
+#include "channel.h"
 #include "device.h"
 #include "drain.h"
 #include "emit.h"
+#include "exchange.h"
 #include "home.h"
+#include "link.h"
 #include "pages.h"
 #include "part.h"
 #include "restore.h"
 #include "rights.h"
 #include "session.h"
 #include "split.h"
+#include "sync.h"
 #include "user.h"
 #include "view.h"
 
@@ -29,27 +33,63 @@
 
 /* ---- memory ---- */
 
+static void lay_out_sync(struct hc_core *c, struct hc_mem *m, const struct hc_limits *lim)
+{
+	const uint32_t waits = lim->sessions * 4 + 1024;
+
+	c->syncs = hc_mem_take(m, lim->domains, sizeof(*c->syncs));
+	c->waits = hc_mem_take(m, waits, sizeof(*c->waits));
+	hc_pool_init(&c->wait_pool, m, waits);
+	hc_index_init(&c->wait_by_session, m, waits);
+	hc_links_init(&c->wait_links, m, waits);
+	c->exchs = hc_mem_take(m, lim->domains, sizeof(*c->exchs));
+	hc_pool_init(&c->exch_pool, m, lim->domains);
+	hc_index_init(&c->exch_by_id, m, lim->domains);
+	hc_links_init(&c->exch_links, m, lim->domains);
+	c->entries = hc_mem_take(m, lim->values, sizeof(*c->entries));
+	hc_pool_init(&c->entry_pool, m, lim->values);
+	hc_index_init(&c->entry_by_key, m, lim->values);
+	hc_links_init(&c->entry_links, m, lim->values);
+	c->cells = hc_mem_take(m, lim->values, sizeof(*c->cells));
+	c->cell_next = hc_mem_take(m, lim->values, sizeof(*c->cell_next));
+	hc_pool_init(&c->cell_pool, m, lim->values);
+	c->waiters = hc_mem_take(m, waits, sizeof(*c->waiters));
+	hc_pool_init(&c->waiter_pool, m, waits);
+	hc_index_init(&c->waiter_by_key, m, waits);
+	hc_index_init(&c->waiter_by_ticket, m, waits);
+	hc_links_init(&c->waiter_links, m, waits);
+	hc_timers_init(&c->waiter_timers, m, waits);
+	c->fence_calls = hc_mem_take(m, lim->ranks, sizeof(*c->fence_calls));
+	hc_spans_init(&c->fence_spans, m, lim->ranks);
+}
+
 static void lay_out(struct hc_core *c, struct hc_mem *m, const struct hc_limits *lim)
 {
 	uint32_t asks = lim->sessions * 2 + 1024, processes = lim->sessions + 1024;
 	uint32_t batches = lim->sessions < HC_BATCHES ? lim->sessions : HC_BATCHES;
+	const struct hc_admit_limits admit = {
+		.links = lim->links, .requests = lim->requests, .pieces = lim->pieces};
 
 	c->lim = *lim;
 	c->sessions = hc_mem_take(m, lim->sessions, sizeof(*c->sessions));
 	hc_links_init(&c->session_links, m, lim->sessions);
 	c->session_blocks = hc_mem_take(m, lim->sessions, HC_ARENA_BLOCKS / 8);
-	c->users = hc_mem_take(m, HC_USERS(lim->domains), sizeof(*c->users));
-	hc_pool_init(&c->user_pool, m, HC_USERS(lim->domains));
-	hc_index_init(&c->user_index, m, HC_USERS(lim->domains), c->users, uid);
+	c->users = hc_mem_take(m, HC_USERS(lim->domains) + lim->wants, sizeof(*c->users));
+	hc_pool_init(&c->user_pool, m, HC_USERS(lim->domains) + lim->wants);
+	hc_index_init_in(&c->user_index, m, HC_USERS(lim->domains) + lim->wants, c->users, uid);
 	c->processes = hc_mem_take(m, processes, sizeof(*c->processes));
 	hc_pool_init(&c->process_pool, m, processes);
-	hc_index_init(&c->process_index, m, processes, c->processes, pid);
+	hc_index_init_in(&c->process_index, m, processes, c->processes, pid);
 	hc_links_init(&c->process_links, m, processes);
 	c->devices = hc_mem_take(m, lim->devices, sizeof(*c->devices));
+	c->link_facts = hc_mem_take(m, lim->links, sizeof(*c->link_facts));
+	c->admit = hc_admit_init(m, &admit);
+	c->chan = hc_channel_lay_out(m, lim);
+	c->wishes = hc_mem_take(m, lim->domains, sizeof(*c->wishes));
 	c->parts = hc_mem_take(m, lim->domains, sizeof(*c->parts));
 	hc_pool_init(&c->part_pool, m, lim->domains);
-	hc_index_init(&c->part_by_id, m, lim->domains, c->parts, id);
-	hc_index_init(&c->part_by_key, m, lim->domains, c->parts, key_a);
+	hc_index_init_in(&c->part_by_id, m, lim->domains, c->parts, id);
+	hc_index_init_in(&c->part_by_key, m, lim->domains, c->parts, key_a);
 	c->part_busy = hc_mem_take(m, lim->domains, sizeof(*c->part_busy));
 	hc_pool_init(&c->part_busy_pool, m, lim->domains);
 	hc_links_init(&c->work_links, m, lim->domains);
@@ -59,25 +99,25 @@ static void lay_out(struct hc_core *c, struct hc_mem *m, const struct hc_limits 
 	hc_links_init(&c->seat_links, m, lim->ranks);
 	c->homes = hc_mem_take(m, lim->domains, sizeof(*c->homes));
 	hc_pool_init(&c->home_pool, m, lim->domains);
-	hc_index_init(&c->home_by_id, m, lim->domains, c->homes, id);
+	hc_index_init_in(&c->home_by_id, m, lim->domains, c->homes, id);
 	c->home_busy = hc_mem_take(m, lim->domains, sizeof(*c->home_busy));
 	hc_pool_init(&c->home_busy_pool, m, lim->domains);
-	hc_index_init(&c->home_by_key, m, lim->domains, c->home_busy, key_a);
+	hc_index_init_in(&c->home_by_key, m, lim->domains, c->home_busy, key_a);
 	c->places = hc_mem_take(m, lim->ranks, sizeof(*c->places));
 	hc_spans_init(&c->place_spans, m, lim->ranks);
-	c->waits = hc_mem_take(m, lim->ranks, sizeof(*c->waits));
-	hc_spans_init(&c->wait_spans, m, lim->ranks);
+	c->patience = hc_mem_take(m, lim->ranks, sizeof(*c->patience));
+	hc_spans_init(&c->patience_spans, m, lim->ranks);
 	c->whos = hc_mem_take(m, lim->ranks + 1, sizeof(*c->whos));
 	hc_pool_init(&c->who_pool, m, lim->ranks + 1);
-	hc_index_init(&c->who_index, m, lim->ranks + 1, c->whos, key);
+	hc_index_init_in(&c->who_index, m, lim->ranks + 1, c->whos, key);
 	hc_links_init(&c->store_links, m, 2 * lim->domains);
 	c->asks = hc_mem_take(m, asks, sizeof(*c->asks));
 	hc_pool_init(&c->ask_pool, m, asks);
 	hc_links_init(&c->ask_links, m, asks);
 	c->names = hc_mem_take(m, 2 * lim->domains, sizeof(*c->names));
 	hc_pool_init(&c->name_pool, m, 2 * lim->domains);
-	hc_index_init(&c->part_by_name, m, 2 * lim->domains, c->names, key);
-	hc_index_init(&c->home_by_name, m, 2 * lim->domains, c->names, key);
+	hc_index_init_in(&c->part_by_name, m, 2 * lim->domains, c->names, key);
+	hc_index_init_in(&c->home_by_name, m, 2 * lim->domains, c->names, key);
 	c->causes = hc_mem_take(m, 2 * lim->domains, sizeof(*c->causes));
 	hc_pool_init(&c->cause_pool, m, 2 * lim->domains);
 	c->batches = hc_mem_take(m, batches, sizeof(*c->batches));
@@ -94,6 +134,7 @@ static void lay_out(struct hc_core *c, struct hc_mem *m, const struct hc_limits 
 	c->voices = hc_mem_take(m, lim->ranks, sizeof(*c->voices));
 	hc_spans_init(&c->voice_spans, m, lim->ranks);
 	hc_timers_init(&c->timers, m, 2 * lim->domains + HC_GATHERS + 1);
+	lay_out_sync(c, m, lim);
 	c->nodes = hc_mem_take(m, HC_NODE_MAX, sizeof(*c->nodes));
 	c->node_mark = hc_mem_take(m, HC_NODE_MAX, sizeof(*c->node_mark));
 	c->ring = hc_mem_take(m, HC_RING_BYTES, 1);
@@ -111,6 +152,17 @@ size_t hc_core_bytes(const struct hc_limits *limits)
 	return m.used;
 }
 
+static void set(struct hc_core *c, const struct hc_settings *s)
+{
+	const struct hc_admit_settings admit = {.limit_percent = s->bandwidth_limit_percent,
+						.aging_ns = s->aging_ns,
+						.grant_ttl_ns = s->grant_ttl_ns,
+						.hint_hold_ns = s->hint_hold_ns};
+
+	c->set = *s;
+	hc_admit_set(c->admit, &admit);
+}
+
 struct hc_core *hc_core_init(void *memory, size_t bytes, const struct hc_limits *limits,
 			     const struct hc_self *self, const struct hc_settings *settings)
 {
@@ -122,7 +174,7 @@ struct hc_core *hc_core_init(void *memory, size_t bytes, const struct hc_limits 
 	c = hc_mem_take(&m, 1, sizeof(*c));
 	lay_out(c, &m, limits);
 	c->self = *self;
-	c->set = *settings;
+	set(c, settings);
 	c->kept = HC_NEVER;
 	hc_assert(!hc_pool_get(&c->who_pool)); /* nobody */
 	c->rng = (struct hc_hash_key){self->seed[0], self->seed[1]};
@@ -184,6 +236,11 @@ static void request(struct hc_core *c, struct hc_session *s, const struct hc_eve
 		struct hc_m_sub sub;
 		struct hc_m_split split;
 		struct hc_m_batch batch;
+		struct hc_m_sync_open sync_open;
+		struct hc_m_sync_have sync_have;
+		struct hc_m_put put;
+		struct hc_m_get get;
+		struct hc_m_fence fence;
 		struct hc_m_leave leave;
 		struct hc_m_destroy destroy;
 		struct hc_m_abort abort;
@@ -191,6 +248,9 @@ static void request(struct hc_core *c, struct hc_session *s, const struct hc_eve
 		struct hc_m_ops_ended ops_ended;
 		struct hc_m_subscribe subscribe;
 		struct hc_m_query query;
+		struct hc_m_channel_want channel_want;
+		struct hc_m_channel_open channel_open;
+		struct hc_m_channel_release channel_release;
 		struct hc_m_admin admin;
 	} m;
 	char text[128];
@@ -208,6 +268,11 @@ static void request(struct hc_core *c, struct hc_session *s, const struct hc_eve
 		CASE(sub, hc_join_sub(c, s, id, &m.sub));
 		CASE(split, hc_split(c, s, id, &m.split));
 		CASE(batch, hc_batch(c, s, id, &m.batch));
+		CASE(sync_open, hc_sync_open(c, s, id, &m.sync_open));
+		CASE(sync_have, hc_sync_have(c, s, id, &m.sync_have, ev->u.request.page));
+		CASE(put, hc_sync_put(c, s, id, &m.put));
+		CASE(get, hc_sync_get(c, s, id, &m.get));
+		CASE(fence, hc_sync_fence(c, s, id, &m.fence));
 		CASE(leave, hc_part_leave(c, s, id, &m.leave));
 		CASE(destroy, hc_part_destroy(c, s, id, &m.destroy));
 		CASE(abort, hc_part_abort(c, s, id, &m.abort));
@@ -215,6 +280,9 @@ static void request(struct hc_core *c, struct hc_session *s, const struct hc_eve
 		CASE(ops_ended, hc_part_ops_ended(c, s, m.ops_ended.id));
 		CASE(subscribe, hc_session_subscribe(c, s, id, &m.subscribe));
 		CASE(query, hc_view_query(c, s, id, &m.query));
+		CASE(channel_want, hc_channel_want(c, s, id, &m.channel_want));
+		CASE(channel_open, hc_channel_open(c, s, id, &m.channel_open));
+		CASE(channel_release, hc_channel_release(c, s, id, &m.channel_release));
 		CASE(admin, hc_drain_admin(c, s, id, &m.admin));
 	default:
 		HC_TEXT(text, "message %u is not a request that this daemon knows", f->head.type);
@@ -283,6 +351,13 @@ static int message(struct hc_core *c, uint32_t node, const struct hc_frame *f)
 		struct hc_m_gathered gathered;
 		struct hc_m_arrivals arrivals;
 		struct hc_m_accepted accepted;
+		struct hc_m_exch_put exch_put;
+		struct hc_m_exch_get exch_get;
+		struct hc_m_exch_got exch_got;
+		struct hc_m_exch_fence exch_fence;
+		struct hc_m_exch_done exch_done;
+		struct hc_m_exch_drop exch_drop;
+		struct hc_m_exch_back exch_back;
 	} m;
 	char text[HC_TEXT_MAX + 1];
 
@@ -307,6 +382,13 @@ static int message(struct hc_core *c, uint32_t node, const struct hc_frame *f)
 		WORD(gathered, hc_split_on_gathered(c, &m.gathered));
 		WORD(arrivals, hc_home_on_arrivals(c, node, &m.arrivals));
 		WORD(accepted, hc_part_on_accepted(c, node, &m.accepted));
+		WORD(exch_put, hc_exchange_on_put(c, node, &m.exch_put));
+		WORD(exch_get, hc_exchange_on_get(c, node, &m.exch_get));
+		WORD(exch_got, hc_sync_on_got(c, &m.exch_got));
+		WORD(exch_fence, hc_exchange_on_fence(c, node, &m.exch_fence));
+		WORD(exch_done, hc_sync_on_done(c, &m.exch_done));
+		WORD(exch_drop, hc_exchange_on_drop(c, node, &m.exch_drop));
+		WORD(exch_back, hc_exchange_on_back(c, node, &m.exch_back));
 	}
 	return HC_E_NOT_SUPPORTED;
 }
@@ -409,12 +491,17 @@ static void on_event(struct hc_core *c, const struct hc_event *ev)
 		hc_session_dead(c, ev->u.process.pid, ev->u.process.started);
 		return;
 	case HC_EV_PEER_MSG: on_peer(c, ev); return;
-	case HC_EV_DEVICE_FACT: hc_device_fact(c, ev->u.device); return;
+	case HC_EV_DEVICE_FACT:
+		hc_device_fact(c, ev->u.device);
+		hc_link_device(c, ev->u.device->index);
+		return;
+	case HC_EV_LINK_FACT: hc_link_fact(c, ev->u.link); return;
 	case HC_EV_PERSISTED: on_persisted(c, ev->u.persisted); return;
-	case HC_EV_CONFIG: c->set = *ev->u.settings; return;
+	case HC_EV_CONFIG: set(c, ev->u.settings); return;
 	case HC_EV_OPS_SAMPLE: hc_part_sample(c, ev); return;
 	case HC_EV_STORAGE: on_storage(c, ev->u.kept); return;
 	case HC_EV_ROW: hc_restore_row(c, ev->u.row); return;
+	case HC_EV_CHANNEL_ROW: hc_channel_restore(c, ev->u.row); return;
 	case HC_EV_UNREAD: hc_session_unread(c, ev->session, ev->u.unread); return;
 	}
 }
@@ -448,9 +535,18 @@ static bool unit(struct hc_core *c)
 		on_persisted(c, c->persisted);
 		return true;
 	}
+	if (hc_channel_work(c))
+		return true;
 	if (hc_split_work(c) || hc_session_reap(c) || hc_batch_work(c) || tell_storage(c) ||
 	    hc_drain_work(c))
 		return true;
+	if (hc_exchange_work(c) || hc_sync_work(c))
+		return true;
+	timer = hc_timers_take(&c->waiter_timers, c->now);
+	if (timer != HC_NONE) {
+		hc_exchange_timeout(c, timer);
+		return true;
+	}
 	timer = hc_timers_take(&c->timers, c->now);
 	if (timer == HC_NONE)
 		return false;
@@ -475,17 +571,27 @@ void hc_core_step(struct hc_core *c, uint64_t now, const struct hc_event *event,
 
 uint64_t hc_core_deadline(const struct hc_core *c)
 {
+	uint64_t first, next;
+
 	if (c->watch_from != c->watch_to || c->work.count || c->ring_used || c->over.count ||
 	    c->reaping.count || c->answering || c->batching.count || c->tell_storage ||
+	    c->waiters_ready.count || c->exch_over.count || c->wait_drops.count ||
 	    stored_waits(c) || hc_drain_has_work(c))
 		return c->now;
-	return hc_timers_next(&c->timers);
+	first = hc_channel_deadline(c);
+	next = hc_timers_next(&c->timers);
+	if (next < first)
+		first = next;
+	next = hc_timers_next(&c->waiter_timers);
+	return next < first ? next : first;
 }
 
 void hc_core_counts(const struct hc_core *c, struct hc_core_counts *n)
 {
+	struct hc_admit_counts a;
 	uint32_t i;
 
+	hc_admit_counts(c->admit, &a);
 	*n = (struct hc_core_counts){.domains = c->home_pool.used,
 				     .active = c->nactive,
 				     .forming = c->nforming,
@@ -493,7 +599,16 @@ void hc_core_counts(const struct hc_core *c, struct hc_core_counts *n)
 				     .ranks = c->nseats,
 				     .sessions = c->nsessions,
 				     .requests = c->requests,
-				     .refused = c->refused};
+				     .refused = c->refused,
+				     .channels = c->chan->granted,
+				     .waiting = c->chan->waiting,
+				     .lapsed = c->chan->lapsed,
+				     .granted_at_once = a.granted_at_once,
+				     .granted_later = a.granted_later,
+				     .channel_refused = a.refused,
+				     .hints_kept = a.hints_kept,
+				     .hints_broken = a.hints_broken,
+				     .hints_unknown = a.hints_unknown};
 	n->drained = c->drain.on;
 	if (c->drain.session && c->drain.until > c->now)
 		n->drain_ns = c->drain.until - c->now;

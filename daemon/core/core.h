@@ -30,9 +30,14 @@ struct hc_limits {
 	uint32_t ranks; /* rank slots over all domains of the node; rounded up to a power of two */
 	uint32_t ranks_per_domain;
 	uint32_t devices;
-	uint32_t ended;         /* ended domains whose reason is kept */
-	uint32_t quota_domains; /* for one uid */
-	uint64_t quota_memory;  /* bytes of shared memory, for one uid */
+	uint32_t ended;                         /* ended domains whose reason is kept */
+	uint32_t quota_domains;                 /* for one uid */
+	uint32_t links;                         /* between devices of this node */
+	uint32_t requests, pieces;              /* of channels, waiting and granted ones together */
+	uint32_t channels, wants;               /* granted ones; calls that wait, and tickets */
+	uint32_t quota_channels, quota_waiting; /* for one uid */
+	uint64_t quota_memory;                  /* bytes of shared memory, for one uid */
+	uint32_t values; /* of the exchange, of 1 KiB each; larger ones count as several */
 };
 
 /* Settings that may change at run time (event CONFIG); origin as in "default" or "FILE:LINE". */
@@ -41,6 +46,8 @@ struct hc_settings {
 		ended_keep_ns;
 	char connect_timeout_origin[128];
 	char drain_timeout_origin[128];
+	uint32_t bandwidth_limit_percent; /* of a link, that channels may be granted */
+	uint64_t aging_ns, grant_ttl_ns, hint_hold_ns;
 };
 
 /* Who this node is; fixed for the life of the core. */
@@ -77,6 +84,24 @@ struct hc_device_fact {
 	char addr_source[24];
 };
 
+/*
+ * A link between two devices of this node, or (a and b HC_NONE) between any two ranks of it.
+ * Known by type, ends and lane; a fact of the same ones replaces the earlier.
+ */
+struct hc_link_fact {
+	uint8_t type;  /* HC_W_link_type_* */
+	uint32_t a, b; /* device numbers, a < b */
+	uint32_t lane; /* among parallel links of one type, from 0 */
+	uint32_t mbps; /* each way; 0 = not known: it carries no bandwidth, only channels */
+	uint32_t vcs;  /* virtual channels */
+	bool latency_known;
+	uint32_t latency_us;
+	bool present;    /* false: the link went away */
+	char via[64];    /* what it goes over, for people */
+	char source[16]; /* of its type and ends */
+	char mbps_source[16], latency_source[16], vcs_source[16];
+};
+
 enum hc_event_kind {
 	HC_EV_START,        /* first event; the rows that were stored come before it (ROW) */
 	HC_EV_TIMEOUT,      /* the deadline has come */
@@ -85,12 +110,14 @@ enum hc_event_kind {
 	HC_EV_PROCESS_DEAD, /* pidfd fired */
 	HC_EV_PEER_MSG,     /* a frame of another node */
 	HC_EV_DEVICE_FACT,
+	HC_EV_LINK_FACT,
 	HC_EV_PERSISTED, /* all PERSIST up to this number are stored */
 	HC_EV_CONFIG,
-	HC_EV_STORAGE,    /* the database fails, or works again */
-	HC_EV_OPS_SAMPLE, /* answer to SCAN */
-	HC_EV_ROW,        /* a stored domain, before START */
-	HC_EV_UNREAD,     /* a session did not read its events: so many were dropped */
+	HC_EV_STORAGE,     /* the database fails, or works again */
+	HC_EV_OPS_SAMPLE,  /* answer to SCAN */
+	HC_EV_ROW,         /* a stored domain, before START */
+	HC_EV_CHANNEL_ROW, /* a stored channel, after the domains, devices and links */
+	HC_EV_UNREAD,      /* a session did not read its events: so many were dropped */
 };
 
 struct hc_event {
@@ -104,6 +131,7 @@ struct hc_event {
 			const struct hc_roster
 				*roster; /* with join_table, create: the parsed table */
 			uint8_t fence;   /* with hello: this session needs no atomics */
+			uint32_t page;   /* with sync_have: bytes of the page that it brought, 0 */
 		} request;
 		struct {
 			uint32_t pid;
@@ -114,6 +142,7 @@ struct hc_event {
 			const struct hc_frame *frame;
 		} peer;
 		const struct hc_device_fact *device;
+		const struct hc_link_fact *link;
 		uint64_t persisted;
 		/* STORAGE: PERSIST above this number are not in the database, though PERSISTED
 		 * was or will be told of them; HC_NEVER: all are. */
@@ -142,11 +171,20 @@ enum hc_action_kind {
 	HC_ACT_SCAN,    /* read a block of an op arena; answered by OPS_SAMPLE */
 	HC_ACT_CLOSE,   /* end a session */
 	HC_ACT_WATCH,   /* a process that rows name: tell its end, also if it is gone already */
+	HC_ACT_SYNC,    /* a sync page that came with this request is kept, or one is let go */
 	HC_ACT_LOG,
+	HC_ACT_REGISTER, /* write a status register */
 };
 
-enum hc_grant { HC_GRANT_NONE, HC_GRANT_ARENA, HC_GRANT_SLAB };
-enum hc_persist { HC_PUT_DOMAIN, HC_DEL_DOMAIN, HC_ADD_EVENT };
+enum hc_grant {
+	HC_GRANT_NONE,
+	HC_GRANT_ARENA,
+	HC_GRANT_SLAB,
+	HC_GRANT_STATUS,
+	HC_GRANT_RINGS,
+	HC_GRANT_SYNC
+};
+enum hc_persist { HC_PUT_DOMAIN, HC_DEL_DOMAIN, HC_ADD_EVENT, HC_PUT_CHANNEL, HC_DEL_CHANNEL };
 enum hc_level { HC_LOG_ERROR, HC_LOG_WARN, HC_LOG_INFO, HC_LOG_DEBUG };
 
 struct hc_action {
@@ -157,14 +195,24 @@ struct hc_action {
 	union {
 		struct {
 			enum hc_grant grant; /* REPLY: descriptor to send along */
-			uint32_t uid, slab;  /* of GRANT_SLAB */
+			uint32_t uid, slab;  /* of GRANT_SLAB, GRANT_STATUS */
+			uint64_t channel;    /* of GRANT_RINGS, also: */
+			uint32_t bytes;      /* of the memfd */
+			bool last;           /* both ends have it now */
+			/* of GRANT_SYNC: made when it is not there */
+			uint32_t slot, lines, epoch;
+			uint64_t id;
 		} reply;
+		struct {
+			uint32_t slot;
+			bool keep; /* else close */
+		} sync;
 		uint32_t node; /* SEND_PEER */
 		struct {
 			enum hc_persist what;
 			uint64_t seq; /* comes back in PERSISTED */
-			uint64_t id;  /* domain id */
-		} persist;            /* bytes: the encoded domain_row or event_row */
+			uint64_t id;  /* domain id, or channel id */
+		} persist;            /* bytes: the encoded row */
 		struct {
 			uint32_t uid, slot; /* which record */
 			uint64_t id;        /* 0 = free the slot */
@@ -185,6 +233,11 @@ struct hc_action {
 			uint32_t pid;
 			uint64_t started;
 		} watch;
+		struct {
+			uint32_t uid, slot;
+			uint64_t channel;
+			uint8_t state; /* HC_W_channel_state_*; REVOKED: its rings are forgotten */
+		} reg;
 		struct {
 			enum hc_level level;
 			uint16_t code;   /* HC_W_event_code_* or 0 */
@@ -231,6 +284,9 @@ uint32_t hc_core_find_node(const struct hc_core *core, const char *name);
 struct hc_core_counts {
 	uint32_t domains, active, forming, damaged, ranks, sessions, devices, simulated;
 	uint64_t requests, refused;
+	uint32_t channels, waiting;
+	uint64_t lapsed, granted_at_once, granted_later, channel_refused;
+	uint64_t hints_kept, hints_broken, hints_unknown;
 	bool drained;      /* no new domains */
 	uint64_t drain_ns; /* and somebody waits for those there are, for so long */
 };

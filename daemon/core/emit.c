@@ -81,10 +81,10 @@ void hc_emit_refusal(struct hc_core *c, uint64_t session, int code, const char *
 	hc_emit_log(c, HC_LOG_WARN, 0, 0, HC_NONE, line);
 }
 
-void hc_emit_error(struct hc_core *c, uint64_t session, uint32_t request, int code,
-		   const char *text)
+static void error(struct hc_core *c, uint64_t session, uint32_t request, int code,
+		  uint32_t retry_ms, const char *text)
 {
-	struct hc_m_error m = {.retry_after_ms = HC_NONE, .text = hc_str(text)};
+	struct hc_m_error m = {.retry_after_ms = retry_ms, .text = hc_str(text)};
 	struct hc_action *a = hc_emit_action(c, HC_ACT_REPLY);
 
 	if (m.text.len > HC_TEXT_MAX)
@@ -93,6 +93,28 @@ void hc_emit_error(struct hc_core *c, uint64_t session, uint32_t request, int co
 	c->refused++;
 	frame(c, a, request, -code, &hc_desc_error, &m);
 	hc_emit_refusal(c, session, code, text);
+}
+
+void hc_emit_error(struct hc_core *c, uint64_t session, uint32_t request, int code,
+		   const char *text)
+{
+	error(c, session, request, code, HC_NONE, text);
+}
+
+void hc_emit_again(struct hc_core *c, uint64_t session, uint32_t request, uint32_t retry_ms,
+		   const char *text)
+{
+	error(c, session, request, HC_E_AGAIN, retry_ms, text);
+}
+
+void hc_emit_refused(struct hc_core *c, uint64_t session, uint32_t request,
+		     const struct hc_m_channel_refused *m)
+{
+	struct hc_action *a = hc_emit_action(c, HC_ACT_REPLY);
+
+	a->session = session;
+	c->refused++;
+	frame(c, a, request, -HC_E_AGAIN, &hc_desc_channel_refused, m);
 }
 
 void hc_emit_done(struct hc_core *c, uint64_t session, uint32_t request, uint64_t value,
@@ -221,6 +243,16 @@ static uint64_t row(struct hc_core *c, struct hc_action *a, const struct hc_desc
 uint64_t hc_emit_put_domain(struct hc_core *c, uint64_t id, const struct hc_m_domain_row *m)
 {
 	return row(c, persist(c, HC_PUT_DOMAIN, id), &hc_desc_domain_row, m);
+}
+
+void hc_emit_put_channel(struct hc_core *c, uint64_t id, const struct hc_m_channel_row *m)
+{
+	row(c, persist(c, HC_PUT_CHANNEL, id), &hc_desc_channel_row, m);
+}
+
+void hc_emit_del_channel(struct hc_core *c, uint64_t id)
+{
+	persist(c, HC_DEL_CHANNEL, id);
 }
 
 uint64_t hc_emit_journal(struct hc_core *c, uint16_t kind, uint64_t domain, uint32_t epoch,

@@ -25,6 +25,11 @@ void hc_emit_error(struct hc_core *c, uint64_t session, uint32_t request, int co
 		   const char *text);
 /* Who tries what is not allowed is told to the operator, with the user's number. */
 void hc_emit_refusal(struct hc_core *c, uint64_t session, int code, const char *text);
+/* AGAIN, with when to come again. */
+void hc_emit_again(struct hc_core *c, uint64_t session, uint32_t request, uint32_t retry_ms,
+		   const char *text);
+void hc_emit_refused(struct hc_core *c, uint64_t session, uint32_t request,
+		     const struct hc_m_channel_refused *m);
 void hc_emit_done(struct hc_core *c, uint64_t session, uint32_t request, uint64_t value,
 		  const char *text);
 void hc_emit_event(struct hc_core *c, uint64_t session, const struct hc_m_event *e);
@@ -40,6 +45,8 @@ bool hc_emit_ring_holds(const struct hc_core *c, uint32_t bytes);
 /* Store; returns the number that PERSISTED will bring. */
 uint64_t hc_emit_del_domain(struct hc_core *c, uint64_t id);
 uint64_t hc_emit_put_domain(struct hc_core *c, uint64_t id, const struct hc_m_domain_row *row);
+void hc_emit_put_channel(struct hc_core *c, uint64_t id, const struct hc_m_channel_row *row);
+void hc_emit_del_channel(struct hc_core *c, uint64_t id);
 uint64_t hc_emit_journal(struct hc_core *c, uint16_t kind, uint64_t domain, uint32_t epoch,
 			 uint32_t rank, uint32_t pid, uint32_t uid, const char *text);
 

@@ -8,8 +8,9 @@
  */
 #include "home.h"
 
-#include "cell.h"
+#include "texts.h"
 #include "emit.h"
+#include "exchange.h"
 #include "part.h"
 #include "rng.h"
 #include "split.h"
@@ -88,7 +89,7 @@ struct hc_home *hc_home_named(struct hc_core *c, uint32_t uid, bool any, struct 
 
 /* ---- the busy side ---- */
 
-static const struct hc_home_busy at_rest = {.waits = HC_NONE, .cause_rank = HC_NONE};
+static const struct hc_home_busy at_rest = {.patience = HC_NONE, .cause_rank = HC_NONE};
 
 const struct hc_home_busy *hc_home_now(const struct hc_core *c, const struct hc_home *h)
 {
@@ -114,13 +115,13 @@ void hc_home_alarm(struct hc_core *c, struct hc_home *h, uint64_t at)
 	hc_timers_set(&c->timers, h->busy, at);
 }
 
-static void drop_waits(struct hc_core *c, struct hc_home *h)
+static void drop_patience(struct hc_core *c, struct hc_home *h)
 {
 	struct hc_home_busy *b = hc_home_busy(c, h);
 
-	if (b->waits != HC_NONE)
-		hc_spans_put(&c->wait_spans, b->waits, b->waits_order);
-	b->waits = HC_NONE;
+	if (b->patience != HC_NONE)
+		hc_spans_put(&c->patience_spans, b->patience, b->patience_order);
+	b->patience = HC_NONE;
 }
 
 static void drop_busy(struct hc_core *c, struct hc_home *h)
@@ -128,7 +129,7 @@ static void drop_busy(struct hc_core *c, struct hc_home *h)
 	if (h->busy == HC_NONE)
 		return;
 	hc_assert(!hc_home_now(c, h)->asks.count && !h->step);
-	drop_waits(c, h);
+	drop_patience(c, h);
 	hc_index_del(&c->home_by_key, h->busy);
 	hc_home_alarm(c, h, HC_NEVER);
 	hc_pool_put(&c->home_busy_pool, h->busy);
@@ -202,15 +203,17 @@ int hc_home_make(struct hc_core *c, uint64_t id, uint64_t key_a, uint64_t key_b,
 	b->first = c->now;
 	b->deadline = c->now + c->set.connect_timeout_ns;
 	b->staged = staged;
+	if (c->wishes[n].channels)
+		c->wishes[n] = (struct hc_wish){0};
 	c->nforming++;
 	hc_user_charge(c, uid, HC_CHARGE_HOME);
 	c->domain_changes++;
 	if (name.len) {
 		h->name = hc_name_get(c, n, uid, name);
-		hc_index_add(&c->home_by_name, h->name);
+		hc_index_add_in(&c->home_by_name, h->name);
 	}
-	hc_index_add(&c->home_by_id, n);
-	hc_index_add(&c->home_by_key, h->busy);
+	hc_index_add_in(&c->home_by_id, n);
+	hc_index_add_in(&c->home_by_key, h->busy);
 	hc_home_alarm(c, h, b->deadline);
 	if (nranks && !hc_home_set_nranks(c, h, nranks)) {
 		hc_home_unmake(c, id);
@@ -228,12 +231,12 @@ bool hc_home_set_nranks(struct hc_core *c, struct hc_home *h, uint32_t nranks)
 
 	if (nranks > c->lim.ranks_per_domain)
 		return false;
-	b->waits = hc_spans_get(&c->wait_spans, nranks, &b->waits_order);
-	if (b->waits == HC_NONE)
+	b->patience = hc_spans_get(&c->patience_spans, nranks, &b->patience_order);
+	if (b->patience == HC_NONE)
 		return false;
 	h->places = hc_spans_get(&c->place_spans, nranks, &h->order);
 	if (h->places == HC_NONE) {
-		drop_waits(c, h);
+		drop_patience(c, h);
 		return false;
 	}
 	memset(&c->places[h->places], 0, nranks * sizeof(*c->places));
@@ -285,6 +288,7 @@ void hc_home_unmake(struct hc_core *c, uint64_t id)
 		return;
 	n = hc_home_number(c, h);
 	drop_busy(c, h);
+	hc_exchange_over(c, id, "the domain is gone");
 	count_state(c, h->state, (uint32_t)-1);
 	hc_index_del(&c->home_by_id, n);
 	for (i = 0; i < h->nranks; i++)
@@ -577,6 +581,7 @@ void hc_home_end(struct hc_core *c, struct hc_home *h, uint8_t state, int code, 
 	hc_home_set_state(c, h, state);
 	b->end_code = (uint16_t)code;
 	hc_split_cancel(c, h->id, HC_E_GONE, text);
+	hc_exchange_over(c, h->id, text);
 	hc_home_alarm(c, h, HC_NEVER);
 	hc_home_store(c, h, HOME_ENDING, b->cause_kind, text);
 }

@@ -141,11 +141,14 @@ static void accept(struct hc_core *c, struct hc_home *h, uint32_t node, const st
 
 static void send_cancel(struct hc_core *c, struct hc_home *h, uint32_t node)
 {
-	struct hc_m_cancel m = {.id = h->id,
-				.epoch = h->epoch,
-				.incarnation = c->self.incarnation,
-				.code = hc_home_busy(c, h)->end_code,
-				.text = hc_str(hc_home_cause(c, h))};
+	const struct hc_home_busy *b = hc_home_now(c, h);
+	struct hc_m_cancel m = {
+		.id = h->id,
+		.epoch = h->epoch,
+		.incarnation = c->self.incarnation,
+		.code = b->end_code,
+		.text = hc_str(hc_home_cause(c, h)),
+		.retry_after_ms = b->end_code == HC_E_AGAIN && b->cut ? (uint32_t)b->cut : HC_NONE};
 
 	hc_emit_send(c, node, &hc_desc_cancel, &m);
 }
@@ -174,12 +177,29 @@ void hc_home_cancel(struct hc_core *c, struct hc_home *h, uint32_t also, int cod
 
 static void send_prepare(struct hc_core *c, struct hc_home *h, uint32_t node)
 {
+	const struct hc_wish *w = &c->wishes[hc_home_number(c, h)];
 	struct hc_m_prepare m = {.id = h->id,
 				 .epoch = h->epoch,
 				 .incarnation = c->self.incarnation,
-				 .persist = node != HC_SELF_NODE};
+				 .persist = node != HC_SELF_NODE,
+				 .priority = h->priority,
+				 .weight = h->weight,
+				 .channels = w->channels,
+				 .channel_mbps = w->mbps,
+				 .channel_hold_ms = w->hold_ms,
+				 .channel_wait = w->wait};
 
 	hc_emit_send(c, node, &hc_desc_prepare, &m);
+}
+
+/* Channels are waited for as long as the ranks wait. */
+static uint64_t prepare_until(const struct hc_core *c, const struct hc_home *h)
+{
+	const struct hc_home_busy *b = hc_home_now(c, h);
+	const struct hc_wish *w = &c->wishes[hc_home_number(c, h)];
+	const uint64_t at = c->now + c->set.prepare_limit_ns;
+
+	return w->channels && w->wait && b->deadline > at ? b->deadline : at;
 }
 
 static void begin(struct hc_core *c, struct hc_home *h)
@@ -189,7 +209,7 @@ static void begin(struct hc_core *c, struct hc_home *h)
 	hc_home_set_state(c, h, HC_W_domain_state_ACTIVATING);
 	h->epoch = 1;
 	h->step = HOME_PREPARING;
-	hc_home_alarm(c, h, c->now + c->set.prepare_limit_ns);
+	hc_home_alarm(c, h, prepare_until(c, h));
 	hc_home_ask_each(c, h, send_prepare);
 }
 
@@ -203,6 +223,8 @@ void hc_home_on_prepared(struct hc_core *c, uint32_t node, const struct hc_m_pre
 	if (m->code) {
 		HC_TEXT(text, "node %s cannot take part: %.*s", c->nodes[node], (int)m->text.len,
 			m->text.p);
+		/* nothing is cut before it is ACTIVE */
+		hc_home_busy(c, h)->cut = m->retry_after_ms ? m->retry_after_ms : 1;
 		hc_home_cancel(c, h, HC_NONE, m->code, text);
 		return;
 	}
@@ -300,11 +322,14 @@ static uint32_t first_here(struct hc_core *c, struct hc_home *h)
 static bool agrees(const struct hc_core *c, const struct hc_home *h, const struct hc_m_arrive *m)
 {
 	const struct hc_home_busy *b = hc_home_now(c, h);
+	const struct hc_wish *w = &c->wishes[hc_home_number(c, h)];
 
 	if (h->nranks && h->nranks != m->nranks)
 		return false;
-	return !h->arrived || (b->list_a == m->list_a && b->list_b == m->list_b &&
-			       h->priority == m->priority && h->weight == m->weight);
+	return !h->arrived ||
+	       (b->list_a == m->list_a && b->list_b == m->list_b && h->priority == m->priority &&
+		h->weight == m->weight && w->channels == m->channels &&
+		w->mbps == m->channel_mbps && w->wait == m->channel_wait);
 }
 
 /* What this arrival, which does not agree, says against those before it. */
@@ -314,6 +339,7 @@ static void contradiction(struct hc_core *c, struct hc_home *h, uint32_t node,
 	struct hc_home_busy *b = hc_home_busy(c, h);
 	uint32_t other = h->nranks ? first_here(c, h) : HC_NONE;
 	const struct hc_who *who = other == HC_NONE ? NULL : hc_who(c, hc_home_place(c, h, other));
+	const struct hc_wish *w = &c->wishes[hc_home_number(c, h)];
 	char one[128] = "the maker of the root info", two[96];
 
 	if (who)
@@ -327,6 +353,11 @@ static void contradiction(struct hc_core *c, struct hc_home *h, uint32_t node,
 			 "the ranks have different tables or member lists: %s has %016llx, %s has "
 			 "%016llx",
 			 one, (unsigned long long)b->list_a, two, (unsigned long long)m->list_a);
+	else if (h->priority == m->priority && h->weight == m->weight)
+		snprintf(text, bytes,
+			 "the ranks disagree on the channels to begin with: %s says %u of %u MB/s, "
+			 "%s says %u of %u MB/s",
+			 one, w->channels, w->mbps, two, m->channels, m->channel_mbps);
 	else
 		snprintf(text, bytes,
 			 "the ranks disagree on class and weight: %s says %u, %u; %s says %u, %u",
@@ -338,12 +369,12 @@ static void take_place(struct hc_core *c, struct hc_home *h, uint32_t node,
 {
 	struct hc_home_busy *b = hc_home_busy(c, h);
 	struct hc_place *pl = hc_home_place(c, h, m->rank);
-	struct hc_wait *wait = &c->waits[b->waits + m->rank];
+	struct hc_patience *wait = &c->patience[b->patience + m->rank];
 	uint64_t waited_ms = (c->now - b->first) / 1000000u, deadline;
 
 	*pl = (struct hc_place){.device = (uint16_t)m->device, .state = HC_W_member_state_JOINED};
 	hc_who_take(c, pl, node, m->pid, m->started);
-	*wait = (struct hc_wait){.limit = HC_NONE, .asked = m->timeout_ms};
+	*wait = (struct hc_patience){.limit = HC_NONE, .asked = m->timeout_ms};
 	if (m->timeout_ms && waited_ms + m->timeout_ms < HC_NONE)
 		wait->limit = (uint32_t)waited_ms + m->timeout_ms;
 	if (!h->arrived++) {
@@ -351,6 +382,8 @@ static void take_place(struct hc_core *c, struct hc_home *h, uint32_t node,
 		b->list_b = m->list_b;
 		h->priority = m->priority;
 		h->weight = m->weight;
+		if (m->channels || c->wishes[hc_home_number(c, h)].channels)
+			c->wishes[hc_home_number(c, h)] = HC_WISH_OF(m);
 	}
 	if (wait->limit != HC_NONE) {
 		deadline = b->first + wait->limit * 1000000ull;
@@ -482,7 +515,11 @@ void hc_home_on_arrivals(struct hc_core *c, uint32_t node, const struct hc_m_arr
 				  .timeout_ms = m->timeout_ms,
 				  .priority = m->priority,
 				  .weight = m->weight,
-				  .incarnation = m->incarnation};
+				  .incarnation = m->incarnation,
+				  .channels = m->channels,
+				  .channel_mbps = m->channel_mbps,
+				  .channel_hold_ms = m->channel_hold_ms,
+				  .channel_wait = m->channel_wait};
 	struct hc_arr a = m->ranks, came = {0};
 	struct hc_home *h = NULL;
 	struct hc_m_arrival r;
@@ -584,7 +621,7 @@ void hc_home_changed(struct hc_core *c, uint64_t id)
 static uint64_t deadline_of(const struct hc_core *c, const struct hc_home *h, uint32_t rank)
 {
 	const struct hc_home_busy *b = hc_home_now(c, h);
-	const uint32_t limit = c->waits[b->waits + rank].limit;
+	const uint32_t limit = c->patience[b->patience + rank].limit;
 
 	return b->first + (limit == HC_NONE ? c->set.connect_timeout_ns : limit * 1000000ull);
 }
@@ -592,7 +629,7 @@ static uint64_t deadline_of(const struct hc_core *c, const struct hc_home *h, ui
 /* For one who waited in vain, by the limit that was its own. */
 static void late_text(struct hc_core *c, struct hc_home *h, uint32_t rank, char *text, size_t bytes)
 {
-	const struct hc_wait *wait = &c->waits[hc_home_now(c, h)->waits + rank];
+	const struct hc_patience *wait = &c->patience[hc_home_now(c, h)->patience + rank];
 	const bool own = wait->limit != HC_NONE;
 	const unsigned long long tenths =
 		(own ? wait->asked * 1000000ull : c->set.connect_timeout_ns) / 100000000u;
@@ -689,13 +726,19 @@ static void nobody_waits(struct hc_core *c, struct hc_home *h)
 
 void hc_home_form_timeout(struct hc_core *c, struct hc_home *h)
 {
+	const struct hc_wish *w = &c->wishes[hc_home_number(c, h)];
 	uint32_t last = 0;
 	char text[HC_CAUSE_MAX];
 	uint64_t next;
 
 	if (h->step == HOME_PREPARING) {
-		hc_home_cancel(c, h, HC_NONE, HC_E_TIMEOUT,
-			       "a node did not answer PREPARE within prepare_limit_s");
+		HC_TEXT(text, "a node did not answer PREPARE within prepare_limit_s");
+		if (w->channels && w->wait)
+			HC_TEXT(text,
+				"the %u channels of %u MB/s from each rank to the next, that the "
+				"domain is to begin with, were not free before the limit",
+				w->channels, w->mbps);
+		hc_home_cancel(c, h, HC_NONE, HC_E_TIMEOUT, text);
 		return;
 	}
 	if (h->step)

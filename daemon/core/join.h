@@ -24,6 +24,7 @@ struct join {
 	bool shared;
 	bool batch;
 	uint8_t priority, weight;
+	struct hc_wish wish;
 	uint32_t home; /* node */
 };
 

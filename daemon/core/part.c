@@ -8,11 +8,13 @@
  */
 #include "part.h"
 
-#include "cell.h"
+#include "channel.h"
 #include "device.h"
 #include "emit.h"
 #include "pages.h"
 #include "session.h"
+#include "texts.h"
+#include "sync.h"
 #include "user.h"
 
 #include <stdio.h>
@@ -74,7 +76,7 @@ static void set_name(struct hc_core *c, struct hc_part *p, struct hc_str name)
 	if (!name.len || p->name != HC_NONE)
 		return;
 	p->name = hc_name_get(c, hc_part_number(c, p), p->uid, name);
-	hc_index_add(&c->part_by_name, p->name);
+	hc_index_add_in(&c->part_by_name, p->name);
 }
 
 static struct hc_part *part_begin(struct hc_core *c, uint32_t n, uint32_t uid, uint32_t nranks,
@@ -109,7 +111,7 @@ struct hc_part *hc_part_open(struct hc_core *c, uint64_t key_a, uint64_t key_b, 
 	p = part_begin(c, n, uid, nranks, name);
 	p->key_a = key_a;
 	p->key_b = key_b;
-	hc_index_add(&c->part_by_key, n);
+	hc_index_add_in(&c->part_by_key, n);
 	return p;
 }
 
@@ -139,7 +141,7 @@ void hc_part_restored(struct hc_core *c, struct hc_part *p, const struct hc_m_do
 	p->weight = m->weight;
 	p->key_a = m->key_a;
 	p->key_b = m->key_b;
-	hc_index_add(&c->part_by_key, hc_part_number(c, p));
+	hc_index_add_in(&c->part_by_key, hc_part_number(c, p));
 	if (m->state == HC_W_domain_state_DRAINING) {
 		b = hc_part_busy(c, p);
 		b->cut = m->cut;
@@ -182,7 +184,7 @@ void hc_part_set_id(struct hc_core *c, struct hc_part *p, uint64_t id)
 	if (p->id)
 		return;
 	p->id = id;
-	hc_index_add(&c->part_by_id, hc_part_number(c, p));
+	hc_index_add_in(&c->part_by_id, hc_part_number(c, p));
 }
 
 void hc_part_free(struct hc_core *c, struct hc_part *p)
@@ -202,6 +204,7 @@ void hc_part_free(struct hc_core *c, struct hc_part *p)
 	if (p->cause != HC_NONE)
 		hc_pool_put(&c->cause_pool, p->cause);
 	p->name = p->cause = p->seats = HC_NONE;
+	hc_sync_part_over(c, p);
 	hc_user_release(c, p->uid, HC_CHARGE_PART);
 	p->id = 0;
 	p->state = HC_W_domain_state_NONE;
@@ -445,13 +448,14 @@ static bool reserve(struct hc_core *c, struct hc_part *p)
 }
 
 static void answer_prepare(struct hc_core *c, struct hc_part *p, uint32_t node, int code,
-			   const char *text)
+			   uint32_t retry_ms, const char *text)
 {
 	struct hc_m_prepared m = {.id = p->id,
 				  .epoch = p->epoch,
 				  .incarnation = c->self.incarnation,
 				  .code = (uint16_t)code,
-				  .text = hc_str(text)};
+				  .text = hc_str(text),
+				  .retry_after_ms = retry_ms};
 
 	hc_emit_send(c, node, &hc_desc_prepared, &m);
 }
@@ -500,7 +504,11 @@ void hc_part_on_prepare(struct hc_core *c, uint32_t node, const struct hc_m_prep
 				   .epoch = m->epoch,
 				   .incarnation = c->self.incarnation,
 				   .code = HC_E_GONE,
-				   .text = hc_str("no rank of this domain is here any more")};
+				   .text = hc_str("no rank of this domain is here any more"),
+				   .retry_after_ms = HC_NONE};
+	char text[900] = "";
+	uint32_t retry_ms = HC_NONE;
+	int r;
 
 	if (!p || p->state > HC_W_domain_state_ACTIVATING || hc_part_now(c, p)->step ||
 	    !p->nseats) {
@@ -509,13 +517,27 @@ void hc_part_on_prepare(struct hc_core *c, uint32_t node, const struct hc_m_prep
 	}
 	p->state = HC_W_domain_state_ACTIVATING;
 	p->epoch = m->epoch;
-	if (!reserve(c, p))
-		answer_prepare(c, p, node, HC_E_LIMIT,
+	p->priority = m->priority;
+	p->weight = m->weight;
+	if (!reserve(c, p)) {
+		answer_prepare(c, p, node, HC_E_LIMIT, HC_NONE,
 			       "the op arena of a process is full: it is in too many domains");
-	else if (m->persist)
-		store(c, p, PART_PREPARING);
+		return;
+	}
+	r = m->channels ? hc_channel_reserve(c, p, m, &retry_ms, text, sizeof(text)) : 0;
+	if (r != HC_E_IN_PROGRESS)
+		hc_part_reserved(c, p, m->persist == 1, r, retry_ms, text);
+}
+
+void hc_part_reserved(struct hc_core *c, struct hc_part *p, bool persist, int code,
+		      uint32_t retry_ms, const char *text)
+{
+	if (p->state != HC_W_domain_state_ACTIVATING)
+		return;
+	if (code || !persist)
+		answer_prepare(c, p, p->home_node, code, retry_ms, text);
 	else
-		answer_prepare(c, p, node, 0, "");
+		store(c, p, PART_PREPARING);
 }
 
 static void open_part(struct hc_core *c, struct hc_part *p)
@@ -553,7 +575,7 @@ void hc_part_stored(struct hc_core *c, struct hc_part *p)
 	b->step = PART_NOTHING;
 	switch (step) {
 	case PART_NOTHING: return;
-	case PART_PREPARING: answer_prepare(c, p, p->home_node, 0, ""); return;
+	case PART_PREPARING: answer_prepare(c, p, p->home_node, 0, HC_NONE, ""); return;
 	case PART_COMMITTING: open_part(c, p); return;
 	}
 }
@@ -581,7 +603,9 @@ void hc_part_on_cancel(struct hc_core *c, uint32_t node, const struct hc_m_cance
 	p->state = HC_W_domain_state_FAILED;
 	b = hc_part_busy(c, p);
 	b->code = m->code;
+	b->cut = m->retry_after_ms; /* of a domain that never was: when to come again */
 	hc_part_set_cause(c, p, HC_W_event_code_DOMAIN_FAILED, HC_NONE, 0, m->text);
+	hc_channel_part_gone(c, p);
 	hc_index_del(&c->part_by_key, hc_part_number(c, p));
 	b->event = HC_W_event_code_DOMAIN_FAILED;
 	hc_part_add_work(c, p, WORK_FAIL | WORK_NOTIFY | WORK_CLOSE);
@@ -610,6 +634,8 @@ void hc_part_on_state(struct hc_core *c, uint32_t node, const struct hc_m_state 
 	b->event_rank = m->rank;
 	b->event_pid = m->pid;
 	b->event_node = hc_core_find_node(c, hc_str_copy(m->node, name, sizeof(name)));
+	if (m->state == HC_W_domain_state_DAMAGED)
+		hc_channel_part_gone(c, p);
 	hc_part_publish(c, p, closes && m->state == HC_W_domain_state_SUSPENDED);
 	hc_part_add_work(c, p, WORK_NOTIFY);
 }
@@ -632,6 +658,7 @@ void hc_part_on_gone(struct hc_core *c, uint32_t node, const struct hc_m_gone *m
 							: HC_W_event_code_DOMAIN_DESTROYED;
 	b->code = HC_E_GONE;
 	hc_part_set_cause(c, p, b->event, HC_NONE, 0, m->text);
+	hc_channel_part_gone(c, p);
 	hc_index_del(&c->part_by_key, hc_part_number(c, p));
 	if (p->published)
 		hc_part_publish(c, p, false);
@@ -662,6 +689,7 @@ void hc_part_seat_died(struct hc_core *c, uint32_t seat)
 	struct hc_seat *s = &c->seats[seat];
 	struct hc_part *p = hc_part(c, s->part);
 
+	hc_channel_rank_gone(c, p, seat, WHY_DIED);
 	hc_part_depart(c, p, seat, HC_W_depart_DIED, "", 0);
 	hc_part_answer_leave(c, p, seat, HC_E_PEER_LOST, "the process exited");
 	if (p->state < HC_W_domain_state_ACTIVE) {
@@ -682,6 +710,7 @@ void hc_part_seat_detached(struct hc_core *c, uint32_t seat)
 
 	c->member_changes++;
 	if (p->state < HC_W_domain_state_ACTIVE && s->flags & SEAT_WAITS) {
+		hc_channel_rank_gone(c, p, seat, WHY_LEFT);
 		hc_part_depart(c, p, seat, HC_W_depart_WITHDRAWN, "", 0);
 		hc_part_drop_seat(c, p, seat);
 		hc_part_close_if_empty(c, p);

@@ -73,6 +73,9 @@ void hc_part_on_cancel(struct hc_core *c, uint32_t node, const struct hc_m_cance
 void hc_part_on_state(struct hc_core *c, uint32_t node, const struct hc_m_state *m);
 void hc_part_on_gone(struct hc_core *c, uint32_t node, const struct hc_m_gone *m);
 void hc_part_stored(struct hc_core *c, struct hc_part *p);
+/* What PREPARE asked for is reserved, or not. persist: store before the answer. */
+void hc_part_reserved(struct hc_core *c, struct hc_part *p, bool persist, int code,
+		      uint32_t retry_ms, const char *text);
 
 /* Told by sessions. */
 void hc_part_seat_died(struct hc_core *c, uint32_t seat);

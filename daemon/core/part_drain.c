@@ -16,6 +16,7 @@
 #include "part.h"
 
 #include "ask.h"
+#include "channel.h"
 #include "emit.h"
 #include "home.h"
 #include "pages.h"
@@ -335,6 +336,7 @@ static uint32_t own_seat(struct hc_core *c, struct hc_session *s, uint32_t reque
 
 static void let_go(struct hc_core *c, struct hc_part *p, uint32_t seat, uint64_t ticket)
 {
+	hc_channel_rank_gone(c, p, seat, WHY_LEFT);
 	hc_part_depart(c, p, seat, HC_W_depart_LEFT, "", ticket);
 	hc_part_release_seat(c, seat);
 	c->seats[seat].state = HC_W_member_state_LEFT;
@@ -437,6 +439,7 @@ void hc_part_abort(struct hc_core *c, struct hc_session *s, uint32_t request,
 
 	if (seat == HC_NONE)
 		return;
+	hc_channel_rank_gone(c, p, seat, WHY_ABORTED);
 	hc_part_depart(c, p, seat, HC_W_depart_ABORTED, hc_str_copy(m->reason, text, sizeof(text)),
 		       0);
 	hc_part_release_seat(c, seat);

@@ -167,7 +167,11 @@ static void arrive(struct hc_core *c, const struct hc_part *p, const struct join
 				.timeout_ms = j->timeout_ms,
 				.priority = j->priority,
 				.weight = j->weight ? j->weight : 1,
-				.incarnation = c->self.incarnation};
+				.incarnation = c->self.incarnation,
+				.channels = j->wish.channels,
+				.channel_mbps = j->wish.mbps,
+				.channel_hold_ms = j->wish.hold_ms,
+				.channel_wait = j->wish.wait};
 
 	hc_emit_send(c, p->home_node, &hc_desc_arrive, &m);
 }
@@ -358,7 +362,8 @@ void hc_join_root(struct hc_core *c, struct hc_session *s, uint32_t request,
 			 .timeout_ms = m->timeout_ms,
 			 .shared = m->shared == 1,
 			 .priority = m->priority,
-			 .weight = m->weight};
+			 .weight = m->weight,
+			 .wish = HC_WISH_OF(m)};
 	struct hc_m_root_block b;
 	char text[256], home[HC_NAME_MAX + 1];
 
@@ -413,6 +418,7 @@ void hc_join_table(struct hc_core *c, struct hc_session *s, uint32_t request,
 			 .shared = m->shared == 1,
 			 .priority = m->priority,
 			 .weight = m->weight,
+			 .wish = HC_WISH_OF(m),
 			 .list_a = t->hash[0],
 			 .list_b = t->hash[1]};
 	uint8_t key[8 + HC_NAME_MAX + 16 + sizeof(s->job)] = {0};

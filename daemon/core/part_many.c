@@ -41,7 +41,11 @@ static void arrive(struct hc_core *c, const struct hc_part *p, const struct join
 				  .weight = j->weight ? j->weight : 1,
 				  .incarnation = c->self.incarnation,
 				  .quiet = j->batch,
-				  .ranks = *ranks};
+				  .ranks = *ranks,
+				  .channels = j->wish.channels,
+				  .channel_mbps = j->wish.mbps,
+				  .channel_hold_ms = j->wish.hold_ms,
+				  .channel_wait = j->wish.wait};
 
 	hc_emit_send(c, p->home_node, &hc_desc_arrivals, &m);
 }
@@ -219,6 +223,7 @@ void hc_join_local(struct hc_core *c, struct hc_session *s, uint32_t request,
 			 .request = request,
 			 .name = m->name,
 			 .timeout_ms = m->timeout_ms,
+			 .wish = HC_WISH_OF(m),
 			 .key_a = hc_rng_u64(c),
 			 .key_b = hc_rng_u64(c)};
 	uint32_t devices[LOCAL_MAX], i;

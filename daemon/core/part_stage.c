@@ -28,6 +28,7 @@ void hc_join_create(struct hc_core *c, struct hc_session *s, uint32_t request,
 {
 	const uint64_t key_a = hc_rng_u64(c), key_b = hc_rng_u64(c);
 	uint64_t id = hc_home_draw_id(c);
+	struct hc_home *h;
 	struct hc_part *p;
 	char text[256];
 	int r;
@@ -58,6 +59,10 @@ void hc_join_create(struct hc_core *c, struct hc_session *s, uint32_t request,
 		return;
 	}
 	hc_part_set_id(c, p, id);
+	h = hc_home_by_id(c, id);
+	h->priority = m->priority;
+	h->weight = m->weight ? m->weight : 1;
+	c->wishes[hc_home_number(c, h)] = HC_WISH_OF(m);
 	hc_emit_done(c, s->id, request, id, "");
 }
 
@@ -83,8 +88,9 @@ void hc_join_add_device(struct hc_core *c, struct hc_session *s, uint32_t reques
 			const struct hc_m_add_device *m)
 {
 	struct hc_part *p = owned(c, s, HC_MSG_add_device, request, m->id);
-	struct hc_m_arrive a = {.rank = m->rank, .device = m->device, .weight = 1};
+	struct hc_m_arrive a = {.rank = m->rank, .device = m->device};
 	const struct hc_home *h;
+	const struct hc_wish *wish;
 	uint32_t seat;
 	char text[512];
 	int r;
@@ -115,12 +121,19 @@ void hc_join_add_device(struct hc_core *c, struct hc_session *s, uint32_t reques
 		return;
 	}
 	hc_part_take_device(c, seat, false);
+	wish = &c->wishes[hc_home_number(c, h)];
 	a.key_a = p->key_a;
 	a.key_b = p->key_b;
 	a.id = p->id;
 	a.uid = p->uid;
 	a.nranks = p->nranks;
 	a.incarnation = c->self.incarnation;
+	a.priority = h->priority;
+	a.weight = h->weight;
+	a.channels = wish->channels;
+	a.channel_mbps = wish->mbps;
+	a.channel_hold_ms = wish->hold_ms;
+	a.channel_wait = wish->wait;
 	hc_emit_send(c, HC_SELF_NODE, &hc_desc_arrive, &a);
 	hc_emit_done(c, s->id, request, 0, "");
 }

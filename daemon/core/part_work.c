@@ -26,11 +26,15 @@
 void hc_part_refuse(struct hc_core *c, const struct hc_seat *s, int code, const char *text)
 {
 	const uint64_t session = hc_seat_session(s);
+	const struct hc_part *p = hc_part(c, s->part);
 
 	if (!(s->flags & SEAT_WAITS))
 		return;
 	if (s->flags & SEAT_BATCH)
 		hc_batch_refused(c, session, s->request, code, text);
+	else if (hc_session_get(c, session) && code == HC_E_AGAIN &&
+		 p->state == HC_W_domain_state_FAILED)
+		hc_emit_again(c, session, s->request, (uint32_t)hc_part_now(c, p)->cut, text);
 	else if (hc_session_get(c, session))
 		hc_emit_error(c, session, s->request, code, text);
 }

@@ -2,6 +2,7 @@
 /* Domains from their rows; see restore.h. A row that cannot be is said and left where it is. */
 #include "restore.h"
 
+#include "channel.h"
 #include "device.h"
 #include "emit.h"
 #include "home.h"
@@ -183,5 +184,6 @@ void hc_restore_row(struct hc_core *c, struct hc_str row)
 void hc_restore_start(struct hc_core *c)
 {
 	hc_pool_settle(&c->part_pool);
+	hc_channel_restored(c);
 	c->started = true;
 }

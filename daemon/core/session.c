@@ -7,6 +7,7 @@
 #include "pages.h"
 #include "part.h"
 #include "rights.h"
+#include "sync.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -52,7 +53,7 @@ uint32_t hc_session_process(struct hc_core *c, const struct hc_cred *cred, bool 
 		c->processes[n].pid = cred->pid;
 		c->processes[n].uid = cred->uid;
 		c->processes[n].started = cred->started;
-		hc_index_add(&c->process_index, n);
+		hc_index_add_in(&c->process_index, n);
 	}
 	return n;
 }
@@ -201,6 +202,7 @@ void hc_session_lost(struct hc_core *c, uint64_t id)
 	n = s->process;
 	watch(c, s, false, 0);
 	hc_batch_session_lost(c, id);
+	hc_sync_session_lost(c, id);
 	hc_drain_session_lost(c, id);
 	s->id = 0;
 	memset(s->blocks, 0, BLOCK_WORDS * sizeof(*s->blocks));

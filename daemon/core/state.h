@@ -26,6 +26,7 @@
 #ifndef HC_STATE_H
 #define HC_STATE_H
 
+#include "admit.h"
 #include "core.h"
 #include "hash.h"
 #include "table.h"
@@ -38,10 +39,21 @@
 #define HC_RING_BYTES (512u * 1024u)
 #define HC_RING_SPARE (16u * 1024u) /* room that a request may need */
 
+/* Channels that a domain is to begin with, from each rank to the next. */
+struct hc_wish {
+	uint32_t channels, mbps, hold_ms;
+	uint8_t wait;
+};
+#define HC_WISH_OF(m)                                                                              \
+	((struct hc_wish){(m)->channels, (m)->channel_mbps, (m)->channel_hold_ms,                  \
+			  (m)->channel_wait})
+
 /* What a uid has, see user.h. */
 struct hc_user {
 	uint32_t uid;
+	uint32_t held[2];    /* by enum hc_hold */
 	uint32_t charged[2]; /* domains, by enum hc_charge */
+	uint32_t waits;      /* clients that wait for the exchange of a domain of it */
 	uint64_t memory;     /* bytes */
 };
 
@@ -62,9 +74,10 @@ struct hc_session {
 	uint16_t proto;
 	uint8_t role;
 	bool fence, subscribed;
-	uint64_t watching; /* domain of one extra subscription, 0 = none */
-	uint32_t mark;     /* told already in this round of a notification */
-	uint64_t slabs;    /* slabs whose descriptor it has, a bit each */
+	uint64_t watching;     /* domain of one extra subscription, 0 = none */
+	uint32_t mark;         /* told already in this round of a notification */
+	uint64_t slabs;        /* slabs whose descriptor it has, a bit each */
+	uint64_t status_slabs; /* the same of status registers */
 	uint32_t block_hint;
 	uint32_t seats;
 	uint64_t requests;
@@ -111,7 +124,8 @@ enum {
 	SEAT_SHARED = 8,
 	SEAT_DEVICE = 16, /* it holds its device */
 	SEAT_BATCH = 32,  /* with WAITS: `request` is the number of an item of a batch */
-	SEAT_READ = 64,   /* it has a hc_reading */
+	SEAT_PAGE = 64,   /* its process has the sync page */
+	SEAT_READ = 128,  /* it has a hc_reading */
 };
 
 enum hc_work {                  /* of a part, done in this order */
@@ -177,7 +191,7 @@ struct hc_place {
 	bool gave_up : 1; /* expected again: it had come, and went at its own deadline */
 };
 /* How long a rank that has come waits for the others, in milliseconds. */
-struct hc_wait {
+struct hc_patience {
 	uint32_t limit; /* deadline after the home's first arrival; HC_NONE = the home's */
 	uint32_t asked; /* the limit that its caller gave, 0 = none */
 };
@@ -211,9 +225,9 @@ struct hc_home_busy {
 	uint32_t pending;
 	/* while it forms */
 	uint64_t key_a, key_b, list_a, list_b;
-	uint64_t first; /* first arrival */
-	uint32_t waits; /* of the places, HC_NONE */
-	uint8_t waits_order;
+	uint64_t first;    /* first arrival */
+	uint32_t patience; /* of the places, HC_NONE */
+	uint8_t patience_order;
 	bool staged;
 	bool keyed; /* made by the first arrival: gone with the last */
 	bool quiet; /* made by a batch, which is told and logged as one */
@@ -319,6 +333,51 @@ struct hc_ended {
 	char cause[HC_CAUSE_MAX];
 };
 
+/* The sync page of a part, by its number; see sync.h. */
+enum hc_sync_state { SYNC_NONE, SYNC_OPEN /* the shell holds it, too */, SYNC_GIVEN };
+struct hc_sync {
+	uint32_t epoch, bytes;
+	uint8_t state; /* enum hc_sync_state */
+};
+
+/* At a part: a client that waits for its home's exchange. */
+struct hc_wait {
+	uint64_t ticket;  /* 0 = free */
+	uint64_t session; /* 0: it has gone, and the home is still to hear of it */
+	uint64_t domain;
+	uint32_t request, home, uid;
+};
+
+/* The exchange of a domain at its home; see exchange.h. It is there once anything was put. */
+#define HC_CELL_BYTES 1024u
+struct hc_entry {
+	uint64_t version;
+	uint32_t exch, bytes, first; /* first: cell */
+	uint16_t cells;
+	char key[HC_NAME_MAX + 1];
+};
+enum hc_waiter_kind { WAITER_GET, WAITER_FENCE };
+struct hc_waiter {
+	uint64_t ticket, known; /* known: of a get its version, of a fence its number */
+	uint32_t exch, node;
+	uint16_t code; /* of its answer, once it is ready */
+	uint8_t kind;  /* enum hc_waiter_kind */
+	bool whole, ready;
+	bool brief; /* a get that would not wait, of a key that may be put again any moment */
+	char key[HC_NAME_MAX + 1];
+};
+struct hc_exch {
+	uint64_t id; /* 0 = free */
+	uint64_t bytes, fences;
+	uint32_t uid, epoch, nranks;
+	struct hc_list entries, waiters;
+	uint32_t ready;       /* waiters whose answer is to go out */
+	uint32_t came, calls; /* ranks that are in the fence; calls[] of it, HC_NONE */
+	uint8_t order;
+	bool over;
+	char text[256]; /* why the waiters that are ready failed */
+};
+
 /* The node takes no new domains; see drain.h. */
 struct hc_drain {
 	bool on;
@@ -358,6 +417,12 @@ struct hc_core {
 	struct hc_device *devices;
 	uint32_t ndevices;
 
+	struct hc_link_fact *link_facts; /* by number; see link.h */
+	uint32_t nlinks;                 /* numbers that were given out */
+	struct hc_admit *admit;
+	struct hc_channels *chan; /* see channel.h */
+	struct hc_wish *wishes;   /* by number of the home; zero = none */
+
 	struct hc_part *parts;
 	struct hc_pool part_pool;
 	struct hc_index part_by_id, part_by_key;
@@ -381,8 +446,8 @@ struct hc_core {
 	struct hc_pool home_busy_pool;
 	struct hc_place *places;
 	struct hc_spans place_spans;
-	struct hc_wait *waits;
-	struct hc_spans wait_spans;
+	struct hc_patience *patience;
+	struct hc_spans patience_spans;
 	struct hc_who *whos;
 	struct hc_pool who_pool;
 	struct hc_index who_index;
@@ -427,6 +492,35 @@ struct hc_core {
 
 	struct hc_ended *ended;
 	uint32_t ended_at, ended_count;
+
+	struct hc_sync *syncs; /* by number of the part */
+	struct hc_wait *waits;
+	struct hc_pool wait_pool;
+	struct hc_index wait_by_session;
+	struct hc_list wait_drops; /* of sessions that have gone; links: wait_links */
+	struct hc_links wait_links;
+	uint32_t wait_generation;
+
+	struct hc_exch *exchs;
+	struct hc_pool exch_pool;
+	struct hc_index exch_by_id;
+	struct hc_list exch_over; /* links: exch_links */
+	struct hc_links exch_links;
+	struct hc_entry *entries;
+	struct hc_pool entry_pool;
+	struct hc_index entry_by_key;
+	struct hc_links entry_links;
+	uint8_t (*cells)[HC_CELL_BYTES];
+	uint32_t *cell_next; /* of a value, + 1 */
+	struct hc_pool cell_pool;
+	struct hc_waiter *waiters;
+	struct hc_pool waiter_pool;
+	struct hc_index waiter_by_key, waiter_by_ticket;
+	struct hc_links waiter_links;
+	struct hc_list waiters_ready;   /* links: waiter_links */
+	struct hc_timers waiter_timers; /* by number of the waiter */
+	uint32_t *fence_calls;          /* by rank: waiter + 1 */
+	struct hc_spans fence_spans;
 
 	struct hc_timers timers; /* busy sides of homes, of parts, then gathers, then the drain */
 

@@ -103,6 +103,14 @@ void hc_index_init_(struct hc_index *x, struct hc_mem *m, uint32_t cap, const vo
 	x->link = hc_mem_take(m, cap, sizeof(*x->link));
 }
 
+void hc_index_init(struct hc_index *x, struct hc_mem *m, uint32_t cap)
+{
+	uint64_t *keys = hc_mem_take(m, cap, sizeof(*keys));
+
+	hc_index_init_(x, m, cap, keys, sizeof(*keys), 0, sizeof(*keys));
+	x->keys = keys;
+}
+
 static uint64_t key_of(const struct hc_index *x, uint32_t number)
 {
 	const uint8_t *p = x->items + (size_t)number * x->stride + x->at;
@@ -153,7 +161,7 @@ void hc_index_expect(struct hc_index *x, uint32_t count)
 		x->used = count < x->cap ? count : x->cap;
 }
 
-void hc_index_add(struct hc_index *x, uint32_t number)
+void hc_index_add_in(struct hc_index *x, uint32_t number)
 {
 	uint32_t *b;
 
@@ -163,6 +171,13 @@ void hc_index_add(struct hc_index *x, uint32_t number)
 	b = &x->bucket[place_of(key_of(x, number), x->used)];
 	x->link[number] = *b < 2 ? 1 : *b;
 	*b = number + 2;
+}
+
+void hc_index_add(struct hc_index *x, uint64_t key, uint32_t number)
+{
+	hc_assert(!x->link[number]);
+	x->keys[number] = key;
+	hc_index_add_in(x, number);
 }
 
 void hc_index_del(struct hc_index *x, uint32_t number)

@@ -42,7 +42,7 @@ static uint32_t user(struct hc_core *c, uint32_t uid)
 	hc_assert(n != HC_NONE);
 	memset(&c->users[n], 0, sizeof(c->users[n]));
 	c->users[n].uid = uid;
-	hc_index_add(&c->user_index, n);
+	hc_index_add_in(&c->user_index, n);
 	return n;
 }
 
@@ -51,7 +51,8 @@ static void settle(struct hc_core *c, uint32_t n)
 {
 	const struct hc_user *u = &c->users[n];
 
-	if (u->charged[HC_CHARGE_HOME] || u->charged[HC_CHARGE_PART] || u->memory)
+	if (u->charged[HC_CHARGE_HOME] || u->charged[HC_CHARGE_PART] || u->memory || u->waits ||
+	    u->held[HC_HOLD_CHANNELS] || u->held[HC_HOLD_WAITING])
 		return;
 	hc_index_del(&c->user_index, n);
 	hc_pool_put(&c->user_pool, n);
@@ -109,5 +110,60 @@ void hc_user_release_memory(struct hc_core *c, uint32_t uid, uint64_t bytes)
 		return;
 	hc_assert(n != HC_NONE && c->users[n].memory >= bytes);
 	c->users[n].memory -= bytes;
+	settle(c, n);
+}
+
+/* ---- waiting ---- */
+
+uint32_t hc_user_waits(const struct hc_core *c, uint32_t uid)
+{
+	const uint32_t n = hc_index_find(&c->user_index, uid);
+
+	return n == HC_NONE ? 0 : c->users[n].waits;
+}
+
+void hc_user_wait(struct hc_core *c, uint32_t uid, int by)
+{
+	const uint32_t n = user(c, uid);
+
+	hc_assert(by > 0 || c->users[n].waits);
+	c->users[n].waits += (uint32_t)by;
+	settle(c, n);
+}
+
+/* ---- channels ---- */
+
+int hc_user_may_hold(const struct hc_core *c, uint32_t uid, enum hc_hold what, uint32_t amount,
+		     char *text, size_t bytes)
+{
+	static const char *const name[] = {"quota_channels", "quota_waiting"};
+	static const char *const unit[] = {"channels", "requests that wait"};
+	const uint32_t limit[] = {c->lim.quota_channels, c->lim.quota_waiting};
+	const uint32_t n = hc_index_find(&c->user_index, uid);
+	const uint32_t held = n == HC_NONE ? 0 : c->users[n].held[what];
+
+	/* what is taken back at a start was within the quota of its time */
+	if (!c->started || (held <= limit[what] && amount <= limit[what] - held))
+		return 0;
+	snprintf(text, bytes,
+		 "uid %u has %u %s on this node and asks for %u more, which is above %s (%u)", uid,
+		 held, unit[what], amount, name[what], limit[what]);
+	return HC_E_LIMIT;
+}
+
+void hc_user_hold(struct hc_core *c, uint32_t uid, enum hc_hold what, uint32_t amount)
+{
+	if (amount)
+		c->users[user(c, uid)].held[what] += amount;
+}
+
+void hc_user_unhold(struct hc_core *c, uint32_t uid, enum hc_hold what, uint32_t amount)
+{
+	const uint32_t n = amount ? hc_index_find(&c->user_index, uid) : HC_NONE;
+
+	if (!amount)
+		return;
+	hc_assert(n != HC_NONE && c->users[n].held[what] >= amount);
+	c->users[n].held[what] -= amount;
 	settle(c, n);
 }

@@ -10,7 +10,7 @@
  * rings of channels. It hangs on domains of that owner, and may be let go a little after them.
  *
  * A user is known while anything is charged to it, so the table needs no more places than there
- * can be homes, parts, and domains of which memory is left.
+ * can be homes, parts, domains of which memory is left, and requests for channels that wait.
  */
 #ifndef HC_USER_H
 #define HC_USER_H
@@ -32,6 +32,17 @@ int hc_user_may_memory(const struct hc_core *c, uint32_t uid, uint64_t bytes, ch
 		       size_t size);
 void hc_user_charge_memory(struct hc_core *c, uint32_t uid, uint64_t bytes);
 void hc_user_release_memory(struct hc_core *c, uint32_t uid, uint64_t bytes);
+/* One client more, or less, that waits for the exchange of a domain of uid. */
+void hc_user_wait(struct hc_core *c, uint32_t uid, int by);
+uint32_t hc_user_waits(const struct hc_core *c, uint32_t uid);
 uint64_t hc_user_memory(const struct hc_core *c, uint32_t uid);
+
+enum hc_hold { HC_HOLD_CHANNELS, HC_HOLD_WAITING };
+
+/* May uid hold that much more? 0, or LIMIT with the quota, its value and the uid. */
+int hc_user_may_hold(const struct hc_core *c, uint32_t uid, enum hc_hold what, uint32_t amount,
+		     char *text, size_t bytes);
+void hc_user_hold(struct hc_core *c, uint32_t uid, enum hc_hold what, uint32_t amount);
+void hc_user_unhold(struct hc_core *c, uint32_t uid, enum hc_hold what, uint32_t amount);
 
 #endif

@@ -19,7 +19,7 @@ static uint32_t add(struct hc_core *c, const struct hc_who *who)
 
 	hc_assert(n != HC_NONE);
 	c->whos[n] = *who;
-	hc_index_add(&c->who_index, n);
+	hc_index_add_in(&c->who_index, n);
 	return n;
 }
 

@@ -32,6 +32,9 @@ enum stmt {
 	S_META_GET,
 	S_META_SET,
 	S_DOMAINS,
+	S_PUT_CHANNEL,
+	S_DEL_CHANNEL,
+	S_CHANNELS,
 	STMTS
 };
 
@@ -46,7 +49,14 @@ static const char *const sql[STMTS] = {
 	[S_META_GET] = "SELECT value FROM meta WHERE key=?",
 	[S_META_SET] = "INSERT OR REPLACE INTO meta(key,value) VALUES(?,?)",
 	[S_DOMAINS] = "SELECT id,row,seq FROM domain ORDER BY seq",
+	[S_PUT_CHANNEL] = "INSERT OR REPLACE INTO channel(id,row) VALUES(?,?)",
+	[S_DEL_CHANNEL] = "DELETE FROM channel WHERE id=?",
+	[S_CHANNELS] = "SELECT id,row FROM channel ORDER BY id",
 };
+
+/* Also in a file of this schema that was made before there were channels. */
+#define CHANNEL_TABLE                                                                              \
+	"CREATE TABLE IF NOT EXISTS channel(id INTEGER PRIMARY KEY, row BLOB NOT NULL);"
 
 static const char schema[] =
 	"BEGIN IMMEDIATE;"
@@ -56,7 +66,7 @@ static const char schema[] =
 	"INTEGER,"
 	" kind INTEGER, domain INTEGER, epoch INTEGER, rank INTEGER, pid INTEGER, uid INTEGER,"
 	" text TEXT);"
-	"CREATE INDEX event_domain ON event(domain, seq) WHERE domain != 0;"
+	"CREATE INDEX event_domain ON event(domain, seq) WHERE domain != 0;" CHANNEL_TABLE
 	"COMMIT;";
 
 struct hc_db {
@@ -261,6 +271,7 @@ static enum open_result open_file(struct hc_db *db, const char *path)
 			return OPEN_DAMAGED;
 		return make_schema(db);
 	}
+	exec(db, CHANNEL_TABLE); /* a read-only file may have it */
 	return prepare(db) ? OPEN_DAMAGED : OPEN_SOUND;
 }
 
@@ -342,7 +353,7 @@ static int count_start(struct hc_db *db, const char *boot_id, struct hc_db_start
 	exec(db, "PRAGMA synchronous=FULL");
 	r = hc_db_begin(db);
 	if (!r && !start->same_boot)
-		r = exec(db, "DELETE FROM domain");
+		r = exec(db, "DELETE FROM domain; DELETE FROM channel");
 	if (!r)
 		r = meta_set_text(db, "boot", boot_id);
 	if (!r)
@@ -520,6 +531,31 @@ int hc_db_del_domain(struct hc_db *db, uint64_t id)
 	hc_dbids_del(&db->ids, id);
 	sqlite3_bind_int64(db->s[S_DEL], 1, seq);
 	return run(db, S_DEL);
+}
+
+int hc_db_put_channel(struct hc_db *db, uint64_t id, const void *row, size_t len)
+{
+	bind_u64(db, S_PUT_CHANNEL, 1, id);
+	sqlite3_bind_blob64(db->s[S_PUT_CHANNEL], 2, row, len, SQLITE_STATIC);
+	return run(db, S_PUT_CHANNEL);
+}
+
+int hc_db_del_channel(struct hc_db *db, uint64_t id)
+{
+	bind_u64(db, S_DEL_CHANNEL, 1, id);
+	return run(db, S_DEL_CHANNEL);
+}
+
+int hc_db_channels(struct hc_db *db, hc_db_domain_fn *fn, void *arg)
+{
+	sqlite3_stmt *s = db->s[S_CHANNELS];
+	int rc = SQLITE_DONE, r = 0;
+
+	while (!r && (rc = sqlite3_step(s)) == SQLITE_ROW)
+		r = fn(arg, column_u64(s, 0), sqlite3_column_blob(s, 1),
+		       (size_t)sqlite3_column_bytes(s, 1));
+	sqlite3_reset(s);
+	return r ? r : outcome(rc);
 }
 
 /* ---- the journal ---- */

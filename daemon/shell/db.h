@@ -65,10 +65,15 @@ int hc_db_add_event(struct hc_db *db, const struct hc_db_event *e);
 int hc_db_prune(struct hc_db *db, uint64_t wall_ns, uint32_t days, uint32_t rows, bool *more);
 const char *hc_db_error(const struct hc_db *db);
 
+/* Granted channels, as the domains. */
+int hc_db_put_channel(struct hc_db *db, uint64_t id, const void *row, size_t len);
+int hc_db_del_channel(struct hc_db *db, uint64_t id);
+
 typedef int hc_db_domain_fn(void *arg, uint64_t id, const void *row, size_t len);
 int hc_db_domains(struct hc_db *db, hc_db_domain_fn *fn, void *arg);
-/* How many of them there are at most, to be ready for so many. */
+/* How many of the domains there are at most, to be ready for so many. */
 uint32_t hc_db_domains_about(struct hc_db *db);
+int hc_db_channels(struct hc_db *db, hc_db_domain_fn *fn, void *arg);
 
 struct hc_db_filter {
 	uint64_t after;    /* sequence number; only later ones */

@@ -11,6 +11,7 @@ struct finder {
 	const struct hc_conf *conf;
 	struct hc_device_fact *facts;
 	uint32_t count;
+	struct hc_topo *topo;
 	char *why;
 	size_t size;
 };
@@ -197,18 +198,15 @@ static int read_topology(const struct finder *f, struct hc_topo **topo)
 
 static int apply_topology(struct finder *f)
 {
-	struct hc_topo *t = NULL;
 	int r;
 
 	if (!f->conf->topology_file[0])
 		return 0;
-	r = read_topology(f, &t);
-	if (r)
-		return r;
-	r = check_count(f, t);
+	r = read_topology(f, &f->topo);
 	if (!r)
-		add_peers(f, t);
-	hc_topofile_free(t);
+		r = check_count(f, f->topo);
+	if (!r)
+		add_peers(f, f->topo);
 	return r;
 }
 
@@ -251,9 +249,11 @@ int hc_devices_find(const struct hc_conf *conf, struct hc_devices *devices, char
 		return -ENOMEM;
 	r = find_all(&f);
 	if (r || !f.count) {
+		hc_topofile_free(f.topo);
 		free(f.facts);
 		return r;
 	}
+	devices->topo = f.topo;
 	qsort(f.facts, f.count, sizeof(*f.facts), by_index);
 	devices->facts = realloc(f.facts, f.count * sizeof(*f.facts));
 	if (!devices->facts)
@@ -266,6 +266,7 @@ int hc_devices_find(const struct hc_conf *conf, struct hc_devices *devices, char
 
 void hc_devices_fini(struct hc_devices *devices)
 {
+	hc_topofile_free(devices->topo);
 	free(devices->facts);
 	memset(devices, 0, sizeof(*devices));
 }

@@ -18,16 +18,22 @@
 
 #define HC_DEVICES_MAX 1024u
 
+struct hc_topo;
+
 struct hc_devices {
 	struct hc_device_fact *facts; /* in order of index */
 	uint32_t count;
 	uint32_t simulated;
+	struct hc_topo *topo; /* what topology_file holds, NULL: not set */
 };
 
 /* 0; 1 and one line in `why`; -ENOMEM. Reads files: not for the main loop while it serves. */
 int hc_devices_find(const struct hc_conf *conf, struct hc_devices *devices, char *why, size_t size);
 void hc_devices_fini(struct hc_devices *devices);
 const struct hc_device_fact *hc_devices_get(const struct hc_devices *devices, uint32_t index);
+
+/* The first line of a file of a PCI device, without its end. False: it is not to be had. */
+bool hc_pci_line(const char *sysfs_root, const char *pci, const char *file, char *out, size_t size);
 
 /* The walk alone: known accelerators below ROOT/bus/pci/devices in order of PCI address; the
  * fact's index counts them. A missing directory is an empty one. Count, or -ENOMEM. */

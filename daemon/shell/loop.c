@@ -12,7 +12,9 @@
 #include <unistd.h>
 #include "log.h"
 #include "loop.h"
+#include "rings.h"
 #include "sd.h"
+#include "syncpages.h"
 
 #define SECOND_NS  1000000000u
 #define SCANS_TURN 4096u /* samples taken in one turn at most */
@@ -32,6 +34,8 @@ struct hc_loop {
 	struct hc_core *core;
 	struct hc_out *out;
 	struct hc_pages *pages;
+	struct hc_registers *registers;
+	struct hc_rings *rings;
 	struct hc_store *store;
 	struct hc_ctl *ctl;
 	void *memory;
@@ -56,6 +60,8 @@ struct hc_loop {
 	uint32_t scan_first, scan_count, scan_cap;
 	struct dead *dead;
 	size_t ndead, dead_cap;
+	struct hc_syncpages syncs;
+	int brought; /* the page that came with the request under way, or -1 */
 
 	void (*on_tick)(void *arg, uint64_t now_ns);
 	void (*on_signal)(void *arg, int signal_number);
@@ -89,6 +95,17 @@ static int grant_fd(struct hc_loop *l, const struct hc_action *a)
 		hc_ctl_arena_used(l->ctl, a->session);
 		r = hc_pages_slab_fd(l->pages, a->u.reply.uid, a->u.reply.slab, &fd);
 		break;
+	case HC_GRANT_STATUS:
+		r = hc_registers_fd(l->registers, a->u.reply.uid, a->u.reply.slab, &fd);
+		break;
+	case HC_GRANT_RINGS:
+		r = hc_rings_fd(l->rings, a->u.reply.channel, a->u.reply.bytes, a->u.reply.last,
+				&fd);
+		break;
+	case HC_GRANT_SYNC:
+		r = hc_syncpages_get(&l->syncs, a->u.reply.slot, a->u.reply.id, a->u.reply.epoch,
+				     a->u.reply.lines, &fd);
+		break;
 	}
 	if (r)
 		hc_log(HC_LOG_ERROR, "a descriptor for a client cannot be made: %s",
@@ -96,11 +113,25 @@ static int grant_fd(struct hc_loop *l, const struct hc_action *a)
 	return r ? -1 : fd;
 }
 
+/* Nothing is lost with a page that cannot be made: the client is told, and may ask again. */
+static void no_page(struct hc_loop *l, const struct hc_action *a)
+{
+	const uint8_t *at = a->bytes;
+	size_t left = a->len;
+	struct hc_frame f;
+
+	if (!hc_frame_next(&at, &left, &f))
+		hc_ctl_refuse(l->ctl, a->session, f.head.id, HC_E_RESOURCE_EXHAUSTED,
+			      "the daemon cannot make shared memory for the barrier");
+}
+
 static void do_reply(struct hc_loop *l, const struct hc_action *a)
 {
 	int fd = grant_fd(l, a);
 
-	if (a->u.reply.grant != HC_GRANT_NONE && fd < 0)
+	if (a->u.reply.grant == HC_GRANT_SYNC && fd < 0)
+		no_page(l, a);
+	else if (a->u.reply.grant != HC_GRANT_NONE && fd < 0)
 		hc_ctl_close(l->ctl, a->session); /* the library tries again */
 	else
 		hc_ctl_reply(l->ctl, a->session, a->bytes, a->len, fd);
@@ -211,6 +242,31 @@ static void do_watch(struct hc_loop *l, const struct hc_action *a)
 		remember_dead(l, a->u.watch.pid, a->u.watch.started);
 }
 
+static void do_sync(struct hc_loop *l, const struct hc_action *a)
+{
+	int r;
+
+	if (!a->u.sync.keep) {
+		hc_syncpages_close(&l->syncs, a->u.sync.slot);
+		return;
+	}
+	r = hc_syncpages_keep(&l->syncs, a->u.sync.slot, l->brought);
+	if (r)
+		hc_log(HC_LOG_ERROR, "the page of a barrier cannot be kept: %s", strerror(-r));
+}
+
+static void do_register(struct hc_loop *l, const struct hc_action *a)
+{
+	int r = hc_registers_write(l->registers, a->u.reg.uid, a->u.reg.slot, l->start,
+				   a->u.reg.channel, a->u.reg.state);
+
+	if (a->u.reg.state == HC_W_channel_state_REVOKED)
+		hc_rings_forget(l->rings, a->u.reg.channel);
+	if (r)
+		hc_log(HC_LOG_ERROR, "a status register cannot be written: %s",
+		       r < 0 ? strerror(-r) : "no such slot");
+}
+
 static void perform(struct hc_loop *l, const struct hc_action *a)
 {
 	switch (a->kind) {
@@ -228,7 +284,9 @@ static void perform(struct hc_loop *l, const struct hc_action *a)
 	case HC_ACT_SCAN: do_scan(l, a); return;
 	case HC_ACT_CLOSE: hc_ctl_close(l->ctl, a->session); return;
 	case HC_ACT_WATCH: do_watch(l, a); return;
+	case HC_ACT_SYNC: do_sync(l, a); return;
 	case HC_ACT_LOG: do_log(a); return;
+	case HC_ACT_REGISTER: do_register(l, a); return;
 	}
 	hc_panic(__FILE__, __LINE__, "an action of an unknown kind");
 }
@@ -366,6 +424,13 @@ void hc_loop_row(struct hc_loop *l, struct hc_str row)
 	feed(l, &ev);
 }
 
+void hc_loop_channel_row(struct hc_loop *l, struct hc_str row)
+{
+	struct hc_event ev = {.kind = HC_EV_CHANNEL_ROW, .u.row = row};
+
+	feed(l, &ev);
+}
+
 /* A record that no row stands for: its domain ended, or the database was lost. */
 static void sweep(uint32_t uid, uint32_t slot, struct hc_page_record *record, void *loop)
 {
@@ -388,6 +453,7 @@ void hc_loop_begin(struct hc_loop *l)
 	ev.kind = HC_EV_START;
 	feed(l, &ev);
 	hc_pages_each(l->pages, sweep, l);
+	hc_registers_sweep(l->registers, l->start);
 	for (i = 0; i < l->ndead; i++)
 		hc_loop_dead(l, l->dead[i].pid, l->dead[i].started);
 	free(l->dead);
@@ -416,6 +482,17 @@ void hc_loop_request(struct hc_loop *l, uint64_t session, const struct hc_frame 
 	feed_now(l, &ev);
 }
 
+void hc_loop_bring(struct hc_loop *l, uint64_t session, const struct hc_frame *frame, int fd)
+{
+	struct hc_event ev = {.kind = HC_EV_REQUEST, .session = session};
+
+	ev.u.request.frame = frame;
+	ev.u.request.page = hc_syncpages_check(fd);
+	l->brought = fd;
+	feed_now(l, &ev);
+	l->brought = -1;
+}
+
 void hc_loop_lost(struct hc_loop *l, uint64_t session)
 {
 	struct hc_event ev = {.kind = HC_EV_SESSION_LOST, .session = session};
@@ -442,6 +519,13 @@ void hc_loop_dead(struct hc_loop *l, uint32_t pid, uint64_t started)
 void hc_loop_device(struct hc_loop *l, const struct hc_device_fact *fact)
 {
 	struct hc_event ev = {.kind = HC_EV_DEVICE_FACT, .u.device = fact};
+
+	feed(l, &ev);
+}
+
+void hc_loop_link(struct hc_loop *l, const struct hc_link_fact *fact)
+{
+	struct hc_event ev = {.kind = HC_EV_LINK_FACT, .u.link = fact};
 
 	feed(l, &ev);
 }
@@ -625,17 +709,19 @@ int hc_loop_new(const struct hc_loop_args *args, struct hc_loop **loop)
 		return r;
 	l->base = args->base;
 	l->pages = args->pages;
+	l->registers = args->registers;
+	l->rings = hc_rings_new();
 	l->on_tick = args->on_tick;
 	l->on_signal = args->on_signal;
 	l->arg = args->arg;
 	l->start = args->self.start & 0xffffffu; /* what the gate of a record has room for */
 	l->locked = l->never_fast = !args->self.fence;
 	l->armed = HC_NEVER;
-	l->timer_fd = l->tick_fd = -1;
+	l->timer_fd = l->tick_fd = l->brought = -1;
 	l->memory_bytes = hc_core_bytes(&args->limits);
 	l->memory = reserve(l->memory_bytes);
 	l->out = reserve(sizeof(*l->out));
-	if (l->memory && l->out)
+	if (l->memory && l->out && l->rings)
 		r = add_sources(l);
 	if (r) {
 		hc_loop_free(l);
@@ -668,6 +754,8 @@ void hc_loop_free(struct hc_loop *l)
 		munmap(l->memory, l->memory_bytes);
 	if (l->out)
 		munmap(l->out, sizeof(*l->out));
+	hc_syncpages_fini(&l->syncs);
+	hc_rings_free(l->rings);
 	free(l->scans);
 	free(l->dead);
 	free(l);

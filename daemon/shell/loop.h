@@ -17,6 +17,7 @@
 #include "core.h"
 #include "ctl.h"
 #include "nodepages.h"
+#include "registers.h"
 #include "store.h"
 
 struct hc_loop;
@@ -27,6 +28,7 @@ struct hc_loop_args {
 	struct hc_self self;
 	struct hc_settings settings;
 	struct hc_pages *pages;
+	struct hc_registers *registers;
 	void (*on_tick)(void *arg, uint64_t now_ns); /* every second, or more often */
 	void (*on_signal)(void *arg, int signal_number);
 	void *arg;
@@ -46,6 +48,7 @@ void hc_loop_stop(struct hc_loop *loop);
 /* Events. Never from inside of an action. */
 void hc_loop_expect(struct hc_loop *loop, uint32_t rows);
 void hc_loop_row(struct hc_loop *loop, struct hc_str row);
+void hc_loop_channel_row(struct hc_loop *loop, struct hc_str row);
 void hc_loop_begin(struct hc_loop *loop);
 void hc_loop_hello(struct hc_loop *loop, uint64_t session, const struct hc_frame *frame,
 		   const struct hc_cred *cred);
@@ -53,9 +56,12 @@ void hc_loop_hello(struct hc_loop *loop, uint64_t session, const struct hc_frame
 void hc_loop_clock(struct hc_loop *loop);
 void hc_loop_request(struct hc_loop *loop, uint64_t session, const struct hc_frame *frame,
 		     const struct hc_roster *roster);
+/* A request with the sync page that it brings back, or -1; the caller closes it. */
+void hc_loop_bring(struct hc_loop *loop, uint64_t session, const struct hc_frame *frame, int fd);
 void hc_loop_lost(struct hc_loop *loop, uint64_t session);
 void hc_loop_dead(struct hc_loop *loop, uint32_t pid, uint64_t started);
 void hc_loop_device(struct hc_loop *loop, const struct hc_device_fact *fact);
+void hc_loop_link(struct hc_loop *loop, const struct hc_link_fact *fact);
 void hc_loop_settings(struct hc_loop *loop, const struct hc_settings *settings);
 void hc_loop_persisted(void *loop, uint64_t seq);
 /* How many events the session did not read in time, in all. */

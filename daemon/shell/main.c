@@ -114,14 +114,21 @@ static int load(struct hc_shell *sh)
 static int check(struct hc_shell *sh)
 {
 	struct hc_devices devices;
+	struct hc_link_facts links;
 	char why[HC_WHY_BYTES];
 	int r = hc_devices_find(&sh->conf, &devices, why, sizeof(why));
 
+	if (!r) {
+		r = hc_links_find(&sh->conf, &devices, &links, why, sizeof(why));
+		if (r)
+			hc_devices_fini(&devices);
+	}
 	if (r) {
 		fprintf(stderr, "hcommd: %s\n", r < 0 ? "out of memory" : why);
 		return r < 0 ? HC_EXIT_FAILED : HC_EXIT_REFUSED;
 	}
 	printf("configuration is well: %u files, %u devices\n", sh->conf.nfiles, devices.count);
+	hc_links_fini(&links);
 	hc_devices_fini(&devices);
 	return HC_EXIT_OK;
 }

@@ -19,7 +19,7 @@
 
 static const uint16_t ascend[] = {0xd100, 0xd500, 0xd801, 0xd802, 0xd803};
 
-static bool read_line(const char *root, const char *pci, const char *file, char *out, size_t size)
+bool hc_pci_line(const char *root, const char *pci, const char *file, char *out, size_t size)
 {
 	char path[1400];
 	FILE *f;
@@ -41,7 +41,7 @@ static bool read_hex(const char *root, const char *pci, const char *file, uint32
 	char text[32], *end;
 	unsigned long v;
 
-	if (!read_line(root, pci, file, text, sizeof(text)))
+	if (!hc_pci_line(root, pci, file, text, sizeof(text)))
 		return false;
 	errno = 0;
 	v = strtoul(text, &end, 16);
@@ -56,7 +56,7 @@ static int32_t read_numa(const char *root, const char *pci)
 	char text[32], *end;
 	long v;
 
-	if (!read_line(root, pci, "numa_node", text, sizeof(text)))
+	if (!hc_pci_line(root, pci, "numa_node", text, sizeof(text)))
 		return -1;
 	v = strtol(text, &end, 10);
 	return end == text || *end || v < 0 || v > INT32_MAX ? -1 : (int32_t)v;

@@ -18,6 +18,7 @@ struct reload {
 	uint32_t id;
 	struct hc_conf conf;
 	struct hc_devices devices;
+	struct hc_link_facts links;
 	bool loaded;
 	char why[1400];          /* empty: all is well */
 	char fixed[NAMES_BYTES]; /* changed options that need a restart */
@@ -43,6 +44,8 @@ static void read_all(struct hc_job *job)
 	free(err);
 	r->loaded = true;
 	rc = hc_devices_find(&r->conf, &r->devices, r->why, sizeof(r->why));
+	if (!rc)
+		rc = hc_links_find(&r->conf, &r->devices, &r->links, r->why, sizeof(r->why));
 	if (rc < 0)
 		snprintf(r->why, sizeof(r->why), "out of memory");
 }
@@ -95,6 +98,26 @@ static void tell_devices(struct hc_shell *sh, const struct hc_devices *now)
 	}
 }
 
+static void tell_links(struct hc_shell *sh, const struct hc_link_facts *now)
+{
+	const struct hc_link_fact *known;
+	struct hc_link_fact gone;
+	uint32_t i;
+
+	for (i = 0; i < sh->links.count; i++) {
+		if (hc_links_get(now, &sh->links.facts[i]))
+			continue;
+		gone = sh->links.facts[i];
+		gone.present = false;
+		hc_loop_link(sh->loop, &gone);
+	}
+	for (i = 0; i < now->count; i++) {
+		known = hc_links_get(&sh->links, &now->facts[i]);
+		if (!known || memcmp(known, &now->facts[i], sizeof(*known)))
+			hc_loop_link(sh->loop, &now->facts[i]);
+	}
+}
+
 static void take_over(struct reload *r)
 {
 	struct hc_shell *sh = r->sh;
@@ -102,8 +125,11 @@ static void take_over(struct reload *r)
 	struct hc_settings set;
 
 	tell_devices(sh, &r->devices);
+	tell_links(sh, &r->links);
 	hc_devices_fini(&sh->devices);
 	sh->devices = r->devices;
+	hc_links_fini(&sh->links);
+	sh->links = r->links;
 	hc_conf_fini(&sh->conf);
 	sh->conf = r->conf;
 	sh->generation++;
@@ -130,6 +156,7 @@ static void refuse(struct reload *r)
 		 r->why);
 	hc_log(HC_LOG_ERROR, "reload failed, nothing is changed: %s", r->why);
 	hc_store_note(sh->store, HC_W_event_code_CONFIG_REFUSED, r->why);
+	hc_links_fini(&r->links);
 	hc_devices_fini(&r->devices);
 	if (r->loaded)
 		hc_conf_fini(&r->conf);

@@ -246,6 +246,12 @@ void hc_ctl_request(struct hc_ctl *ctl, struct hc_in *in)
 			return;
 		}
 		break;
+	case HC_MSG_sync_have:
+		hc_loop_bring(ctl->loop, in->conn->session, &in->frame, in->fd);
+		if (in->fd >= 0)
+			close(in->fd);
+		in->fd = -1;
+		return;
 	case HC_MSG_query: on_query(ctl, in); return;
 	case HC_MSG_admin: on_admin(ctl, in); return;
 	}

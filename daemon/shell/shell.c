@@ -18,13 +18,18 @@
 #include <unistd.h>
 #include "log.h"
 #include "reload.h"
+#include "rows.h"
 #include "sd.h"
 #include "shellimp.h"
 
-#define RANKS_OF_DOMAIN 8u     /* places for each domain, on the average */
-#define ROW_RANKS_MAX   16384u /* the row of a domain has to fit into the buffer of actions */
-#define ENDED_KEPT      1024u  /* half a MiB; older ones are in the journal */
+#define RANKS_OF_DOMAIN 8u      /* places for each domain, on the average */
+#define ROW_RANKS_MAX   16384u  /* the row of a domain has to fit into the buffer of actions */
+#define ENDED_KEPT      1024u   /* half a MiB; older ones are in the journal */
+#define VALUES          524288u /* KiB of values in exchanges; taken from the system as used */
 #define ENDED_KEEP_NS   3600000000000u
+#define CHANNELS_MAX    65536u  /* requests for channels, waiting and granted */
+#define WANTS_MAX       16384u  /* of them: that wait, and tickets */
+#define PIECES_MAX      131072u /* channels that all of those are for */
 #define SECOND_NS       1000000000ull
 #define STOP_LIMIT_US   800000
 #define SLOW_NS         SECOND_NS /* a write that takes longer is told */
@@ -52,6 +57,10 @@ void hc_shell_settings(const struct hc_shell *sh, const struct hc_conf *c, struc
 	set->orphan_grace_ns = c->orphan_grace_s * SECOND_NS;
 	set->prepare_limit_ns = c->prepare_limit_s * SECOND_NS;
 	set->ended_keep_ns = ENDED_KEEP_NS;
+	set->bandwidth_limit_percent = c->bandwidth_limit_percent;
+	set->aging_ns = c->aging_s * SECOND_NS;
+	set->grant_ttl_ns = c->grant_ttl_s * SECOND_NS;
+	set->hint_hold_ns = c->hint_hold_s * SECOND_NS;
 	origin(c, HC_OPT_connect_timeout_s, "connect_timeout_s", set->connect_timeout_origin);
 	origin(c, HC_OPT_drain_timeout_s, "drain_timeout_s", set->drain_timeout_origin);
 }
@@ -243,7 +252,15 @@ static void set_limits(struct hc_shell *sh)
 	l->devices = HC_DEVICES_MAX;
 	l->ended = sh->conf.domains_max < ENDED_KEPT ? sh->conf.domains_max : ENDED_KEPT;
 	l->quota_domains = sh->conf.quota_domains;
+	l->links = HC_LINKS_MAX;
+	l->requests = CHANNELS_MAX + WANTS_MAX;
+	l->pieces = PIECES_MAX;
+	l->channels = CHANNELS_MAX;
+	l->wants = WANTS_MAX;
+	l->quota_channels = sh->conf.quota_channels;
+	l->quota_waiting = sh->conf.quota_waiting;
 	l->quota_memory = (uint64_t)sh->conf.quota_memory_mib << 20;
+	l->values = VALUES;
 }
 
 static int make_loop(struct hc_shell *sh)
@@ -251,6 +268,7 @@ static int make_loop(struct hc_shell *sh)
 	struct hc_loop_args args = {.limits = sh->limits,
 				    .self = sh->self,
 				    .pages = sh->pages,
+				    .registers = sh->registers,
 				    .on_tick = on_tick,
 				    .on_signal = on_signal,
 				    .arg = sh};
@@ -331,35 +349,32 @@ static int make_ctl(struct hc_shell *sh)
 	return 0;
 }
 
-static int feed_row(void *loop, uint64_t id, const void *row, size_t len)
+static int take_back(struct hc_shell *sh, struct hc_db *db, struct hc_rows *channels)
 {
-	(void)id;
-	hc_loop_row(loop, (struct hc_str){row, (uint32_t)len});
-	return 0;
-}
-
-/* Stored domains go to the core as they are read, before its START. */
-static int take_back(struct hc_shell *sh, struct hc_db *db)
-{
+	uint32_t i;
 	size_t n;
-	int r;
 
 	for (n = 0; n < sh->fds.narenas; n++)
 		hc_ctl_take_back(sh->ctl, &sh->fds.arenas[n]);
 	sh->fds.narenas = 0;
-	hc_loop_expect(sh->loop, hc_db_domains_about(db));
-	r = hc_db_domains(db, feed_row, sh->loop);
-	return r ? fail(sh, "stored domains cannot be read") : 0;
-}
-
-static void begin(struct hc_shell *sh)
-{
-	uint32_t i;
-	char text[160];
-
-	hc_loop_begin(sh->loop);
+	/* what is taken back needs them */
 	for (i = 0; i < sh->devices.count; i++)
 		hc_loop_device(sh->loop, &sh->devices.facts[i]);
+	for (i = 0; i < sh->links.count; i++)
+		hc_loop_link(sh->loop, &sh->links.facts[i]);
+	return hc_rows_take_back(channels, db, sh->loop) ? fail(sh, "stored domains cannot be read")
+							 : 0;
+}
+
+static void begin(struct hc_shell *sh, const struct hc_rows *channels)
+{
+	char text[160];
+
+	hc_rows_feed_channels(channels, sh->loop);
+	hc_loop_begin(sh->loop);
+	if (sh->links.left_out)
+		hc_log(HC_LOG_WARN, "%u links are left out: this daemon keeps %u",
+		       sh->links.left_out, HC_LINKS_MAX);
 	if (!sh->devices.count)
 		hc_log(HC_LOG_WARN, "%s", no_devices);
 	else
@@ -394,6 +409,8 @@ static int find_devices(struct hc_shell *sh)
 	char why[HC_WHY_BYTES];
 	int r = hc_devices_find(&sh->conf, &sh->devices, why, sizeof(why));
 
+	if (!r)
+		r = hc_links_find(&sh->conf, &sh->devices, &sh->links, why, sizeof(why));
 	if (r < 0)
 		return fail_errno(sh, "devices", r);
 	if (r)
@@ -410,6 +427,8 @@ static int open_pages(struct hc_shell *sh)
 
 	snprintf(path, sizeof(path), "%s/pages", sh->conf.runtime_dir);
 	r = hc_pages_open(path, &sh->pages);
+	if (!r)
+		r = hc_registers_open(path, &sh->registers);
 	return r ? fail_errno(sh, path, r < 0 ? r : -EINVAL) : 0;
 }
 
@@ -459,6 +478,7 @@ static void hold_signals(int how)
 
 int hc_shell_start(struct hc_shell *sh)
 {
+	struct hc_rows channels = {0};
 	struct hc_db *db = NULL;
 	int r;
 
@@ -488,16 +508,17 @@ int hc_shell_start(struct hc_shell *sh)
 	if (!r)
 		r = make_ctl(sh);
 	if (!r)
-		r = take_back(sh, db);
+		r = take_back(sh, db, &channels);
 	if (r) {
 		hc_db_close(db);
 		return r;
 	}
 	r = start_store(sh, db);
 	if (!r) {
-		begin(sh);
+		begin(sh, &channels);
 		r = open_socket(sh);
 	}
+	hc_rows_fini(&channels);
 	return r;
 }
 
@@ -567,7 +588,9 @@ void hc_shell_stop(struct hc_shell *sh)
 	if (sh->base)
 		event_base_free(sh->base);
 	hc_pages_close(sh->pages);
+	hc_registers_close(sh->registers);
 	hc_sd_fds_fini(&sh->fds);
+	hc_links_fini(&sh->links);
 	hc_devices_fini(&sh->devices);
 	hc_conf_fini(&sh->conf);
 	if (sh->lock_fd >= 0)

@@ -10,6 +10,7 @@
 #include "conffile.h"
 #include "devices.h"
 #include "ident.h"
+#include "links.h"
 #include "loop.h"
 #include "sd.h"
 #include "sock.h"
@@ -19,6 +20,7 @@ struct hc_shell {
 	struct hc_conf_source source; /* where the configuration comes from, also at a reload */
 	struct hc_conf conf;
 	struct hc_devices devices;
+	struct hc_link_facts links;
 	struct hc_self self;
 	struct hc_db_start begun;
 	struct hc_limits limits;
@@ -30,6 +32,7 @@ struct hc_shell {
 	struct hc_worker *worker;
 	struct hc_store *store;
 	struct hc_pages *pages;
+	struct hc_registers *registers;
 	struct hc_loop *loop;
 	struct hc_ctl *ctl;
 	struct hc_sock sock;

@@ -55,7 +55,7 @@ struct hc_store {
 	struct hc_db *db;
 	struct buffer work; /* rows of one transaction */
 	size_t written;     /* of them: in the transaction that is open; 0 = none is */
-	struct hc_backlog *backlog;
+	struct hc_backlog *backlog, *channels;
 	uint32_t since_prune;
 	uint64_t lost_wall_ns; /* when rows were first not written */
 	uint32_t start;
@@ -129,6 +129,8 @@ static int write_item(struct hc_store *s, const struct item *it, const uint8_t *
 	case HC_PUT_DOMAIN: return hc_db_put_domain(s->db, it->id, bytes, it->len);
 	case HC_DEL_DOMAIN: return hc_db_del_domain(s->db, it->id);
 	case HC_ADD_EVENT: return write_event(s, it, bytes, wall, mono);
+	case HC_PUT_CHANNEL: return hc_db_put_channel(s->db, it->id, bytes, it->len);
+	case HC_DEL_CHANNEL: return hc_db_del_channel(s->db, it->id);
 	}
 	return 0;
 }
@@ -192,11 +194,13 @@ static uint64_t keep_all(struct hc_store *s)
 	size_t at = 0;
 
 	while (next_item(&s->work, &at, &it, &bytes)) {
-		if (it.what == HC_ADD_EVENT)
-			lost++;
-		else
-			hc_backlog_put(s->backlog, it.id, it.what == HC_PUT_DOMAIN ? bytes : NULL,
-				       it.len);
+		switch ((enum hc_persist)it.what) {
+		case HC_ADD_EVENT: lost++; break;
+		case HC_PUT_DOMAIN: hc_backlog_put(s->backlog, it.id, bytes, it.len); break;
+		case HC_DEL_DOMAIN: hc_backlog_put(s->backlog, it.id, NULL, 0); break;
+		case HC_PUT_CHANNEL: hc_backlog_put(s->channels, it.id, bytes, it.len); break;
+		case HC_DEL_CHANNEL: hc_backlog_put(s->channels, it.id, NULL, 0); break;
+		}
 	}
 	return lost;
 }
@@ -241,6 +245,13 @@ static int put_one(void *arg, uint64_t id, const void *row, size_t len)
 	return row ? hc_db_put_domain(s->db, id, row, len) : hc_db_del_domain(s->db, id);
 }
 
+static int put_channel(void *arg, uint64_t id, const void *row, size_t len)
+{
+	struct hc_store *s = arg;
+
+	return row ? hc_db_put_channel(s->db, id, row, len) : hc_db_del_channel(s->db, id);
+}
+
 /* Everything that was kept, in one transaction; all or nothing. */
 static void try_backlog(struct hc_store *s)
 {
@@ -251,6 +262,8 @@ static void try_backlog(struct hc_store *s)
 		r = hc_db_set_start(s->db, s->start);
 	if (!r)
 		r = hc_backlog_each(s->backlog, put_one, s);
+	if (!r)
+		r = hc_backlog_each(s->channels, put_channel, s);
 	if (!r) {
 		snprintf(text, sizeof(text),
 			 "state could not be stored: %s; %llu events are missing here",
@@ -266,6 +279,7 @@ static void try_backlog(struct hc_store *s)
 	}
 	s->start_stored = true;
 	hc_backlog_clear(s->backlog);
+	hc_backlog_clear(s->channels);
 	set_lost(s, false, "");
 	count(s, 1, 0);
 	tell_main(s);
@@ -483,6 +497,7 @@ static void free_all(struct hc_store *s)
 	if (s->fd >= 0)
 		close(s->fd);
 	hc_backlog_free(s->backlog);
+	hc_backlog_free(s->channels);
 	free(s->in.bytes);
 	free(s->work.bytes);
 	pthread_cond_destroy(&s->wake);
@@ -511,9 +526,10 @@ int hc_store_start(struct event_base *base, struct hc_db *db, const struct hc_db
 	s->arg = arg;
 	s->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	s->backlog = hc_backlog_new();
+	s->channels = hc_backlog_new();
 	if (s->fd >= 0)
 		s->event = event_new(base, s->fd, EV_READ | EV_PERSIST, on_ready, s);
-	if (!s->backlog || !s->event || event_add(s->event, NULL))
+	if (!s->backlog || !s->channels || !s->event || event_add(s->event, NULL))
 		goto fail;
 	if (!begun->stored)
 		set_lost(s, true, hc_db_error(db));

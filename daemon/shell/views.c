@@ -94,6 +94,15 @@ static void status_counts(struct hc_shell *sh, struct hc_m_view_status *m, char 
 	m->clients = ctl.sessions;
 	m->devices = core.devices;
 	m->simulated = core.simulated;
+	m->channels = core.channels;
+	m->waiting = core.waiting;
+	m->granted_at_once = core.granted_at_once;
+	m->granted_later = core.granted_later;
+	m->channel_refused = core.channel_refused;
+	m->hints_kept = core.hints_kept;
+	m->hints_broken = core.hints_broken;
+	m->hints_unknown = core.hints_unknown;
+	m->lapsed = core.lapsed;
 	m->requests = core.requests + ctl.served;
 	m->refused = core.refused + ctl.refused;
 	m->malformed = ctl.malformed;

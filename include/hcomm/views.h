@@ -24,6 +24,7 @@ enum hcomm_view {
 	HCOMM_VIEW_DEVICE = 5,
 	HCOMM_VIEW_EVENT = 6,
 	HCOMM_VIEW_SETTING = 7,
+	HCOMM_VIEW_LINK = 8,
 	HCOMM_VIEW_CHANNEL = 9,
 	HCOMM_VIEW_WAITING = 10
 };
@@ -90,7 +91,9 @@ struct hcomm_view_domain {
 	uint64_t age_ms; /* milliseconds in this state */
 	uint8_t persistent; /* 1: survives a crash of the daemon */
 	char cause[HCOMM_TEXT_BYTES]; /* first cause of not being ACTIVE, or who is missing */
-	uint8_t reserved2_[7];
+	uint8_t reserved2_[3];
+	uint32_t values; /* values in its exchange */
+	uint64_t value_bytes; /* memory of this node that they take */
 };
 
 /* ranks of domains */
@@ -170,6 +173,33 @@ struct hcomm_view_setting {
 	uint8_t reloadable; /* 1: hcommctl reload takes a new value */
 	char what[HCOMM_TEXT_BYTES]; /* meaning */
 	uint8_t reserved0_[3];
+};
+
+/* links between devices of this node */
+struct hcomm_view_link {
+	uint32_t size;
+	uint32_t number; /* number of the link */
+	char name[HCOMM_NAME_BYTES]; /* type and ends; .1, .2 for parallel ones of one type */
+	char type[HCOMM_NAME_BYTES]; /* hccs, sio, pcie, roce, ib, eth or shm */
+	char a[HCOMM_NAME_BYTES]; /* device at one end, or any */
+	char b[HCOMM_NAME_BYTES]; /* device at the other end, or any */
+	char state[HCOMM_NAME_BYTES]; /* up, down (a device at its end is not usable), or gone (no longer described, but something is still granted) */
+	uint32_t bandwidth_mbps; /* MB/s each way, 0 when not known */
+	uint32_t limit_mbps; /* of it channels may be granted, MB/s each way */
+	uint32_t used_ab_mbps; /* granted from A to B, MB/s */
+	uint32_t used_ba_mbps; /* granted from B to A, MB/s */
+	uint32_t vcs; /* virtual channels */
+	uint32_t vcs_used; /* of them granted */
+	uint32_t waiting; /* requests that wait for it */
+	uint8_t reserved0_[4];
+	uint64_t grants; /* granted since the start */
+	uint32_t latency_us; /* latency one way, microseconds, 0 when not known */
+	char via[HCOMM_NAME_BYTES]; /* what it goes over: a bridge, or the ports of both ends */
+	char source[HCOMM_NAME_BYTES]; /* where the link is known from: sysfs, topology-file, config or default */
+	char bandwidth_source[HCOMM_NAME_BYTES]; /* where its bandwidth is known from, or unknown */
+	char latency_source[HCOMM_NAME_BYTES]; /* where its latency is known from, or unknown */
+	char vcs_source[HCOMM_NAME_BYTES]; /* where its virtual channels are known from */
+	uint8_t reserved1_[4];
 };
 
 /* granted channels of this node */

@@ -20,7 +20,8 @@
 
 enum { CONNS_MAX = 64 };
 
-#define SLAB_BYTES ((size_t)HC_SLAB_RECORDS * HC_RECORD_BYTES)
+#define SLAB_BYTES   ((size_t)HC_SLAB_RECORDS * HC_RECORD_BYTES)
+#define STATUS_BYTES ((size_t)HC_STATUS_SLAB * HC_REGISTER_BYTES)
 
 /* ---- answers ---- */
 
@@ -89,6 +90,11 @@ bool fake_error(struct fake_conn *c, const struct hc_frame *f, int outcome, cons
 bool fake_event(struct fake_conn *c, const struct hc_m_event *e)
 {
 	return reply(c, 0, 0, &hc_desc_event, e, -1);
+}
+
+bool fake_notice(struct fake_conn *c, const struct hc_desc *d, const void *msg, int pass)
+{
+	return reply(c, 0, 0, d, msg, pass);
 }
 
 static int make_memfd(size_t bytes, void **map)
@@ -208,6 +214,9 @@ bool fake_good(struct fake_conn *c, const struct hc_frame *f, int got, void *arg
 	case HC_MSG_sub: return good_join(c, f);
 	case HC_MSG_split: return good_split(c, f);
 	case HC_MSG_ops_ended: return true;
+	case HC_MSG_channel_want:
+	case HC_MSG_channel_open:
+	case HC_MSG_channel_release: return fake_channel(c, f);
 	default: return fake_done(c, f, 1, "");
 	}
 }
@@ -305,6 +314,8 @@ void fake_start(struct fake *f, fake_fn fn, void *arg)
 	f->arg = arg;
 	f->slab_fd = make_memfd(SLAB_BYTES, &map);
 	f->slab = map;
+	f->registers_fd = make_memfd(STATUS_BYTES, &map);
+	f->registers = map;
 	hc_spawn(&f->child, serve, f);
 	close(f->listener);
 	f->listener = -1;
@@ -332,6 +343,8 @@ void fake_end(struct fake *f)
 	if (f->slab) {
 		munmap(f->slab, SLAB_BYTES);
 		close(f->slab_fd);
+		munmap(f->registers, STATUS_BYTES);
+		close(f->registers_fd);
 	}
 	hc_remove_tree(f->dir);
 }

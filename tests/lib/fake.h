@@ -14,13 +14,14 @@
 #include "frame.h"
 #include "pages.h"
 
-#define FAKE_BLOCKS 256u
-#define FAKE_START  7u
+#define FAKE_BLOCKS  256u
+#define FAKE_START   7u
+#define FAKE_CHANNEL 0x2000u /* ids of channels: this and the slot of the register, 1, 2, ... */
 
 struct fake_conn {
 	int fd;
 	unsigned number; /* 1 for the first connection, ... */
-	bool slab_sent;
+	bool slab_sent, status_sent;
 	struct hc_page_block *arena;
 	struct fake *fake;
 };
@@ -39,6 +40,8 @@ struct fake {
 	int listener;
 	struct hc_page_record *slab; /* shared with the test */
 	int slab_fd;
+	struct hc_page_register *registers; /* shared with the test */
+	int registers_fd;
 };
 
 /* Starts listening at once; HCOMM_SOCKET is set for this process. */
@@ -63,6 +66,12 @@ bool fake_raw(struct fake_conn *c, const void *bytes, size_t n);
 /* `joined` for one seat; slot = its record, whose gate becomes ACTIVE. */
 bool fake_joined(struct fake_conn *c, const struct hc_frame *f, uint64_t id, uint32_t nranks,
 		 uint32_t rank, uint32_t slot);
+/* A message that is no answer. */
+bool fake_notice(struct fake_conn *c, const struct hc_desc *d, const void *msg, int pass);
+/* fakechan.c: what is asked for of channels, well answered. */
+bool fake_channel(struct fake_conn *c, const struct hc_frame *f);
+/* By the test or the fake: the register says REVOKED. */
+void fake_revoke(struct fake *f, uint32_t slot);
 /* Good answers to everything: ping, root_info, join_*, attach, split, sub, leave, destroy, ... */
 bool fake_good(struct fake_conn *c, const struct hc_frame *f, int got, void *arg);
 

@@ -165,6 +165,7 @@ static void got_error(struct world *w, struct world_client *cl, const struct hc_
 	world_want(w, row && f->head.status < 0);
 	world_want(w, !hc_decode(&hc_desc_error, HC_PROTO_MAX, f->body, f->body_len, &m));
 	cl->code = -f->head.status;
+	cl->retry_ms = m.retry_after_ms;
 	hc_str_copy(m.text, cl->text, sizeof(cl->text));
 	world_line(w, SHOW_REPLIES, "%s %u %s: refused %s: %s", names[cl->node], cl->pid, label,
 		   row->name, cl->text);
@@ -324,6 +325,12 @@ static void reply(struct world *w, uint32_t node, const struct hc_action *a)
 		world_want(w, !f.head.id && a->u.reply.grant == HC_GRANT_SLAB);
 		return;
 	}
+	if (f.head.type == HC_MSG_status_slab) {
+		world_want(w, !f.head.id && a->u.reply.grant == HC_GRANT_STATUS);
+		return;
+	}
+	if (a->u.reply.grant == HC_GRANT_SYNC)
+		world_grant_sync(w, node, a);
 	label = take_label(w, cl, f.head.id);
 	cl->answers++;
 	cl->answered = f.head.id;
@@ -338,7 +345,12 @@ static void reply(struct world *w, uint32_t node, const struct hc_action *a)
 	case HC_MSG_batch_r: world_got_batch(w, cl, &f, names[node], label); return;
 	case HC_MSG_query_r: got_page(w, cl, &f, label); return;
 	case HC_MSG_root_info_r: got_info(w, cl, &f, label); return;
+	case HC_MSG_get_r: world_got_value(w, cl, &f, names[node], label); return;
+	case HC_MSG_sync_open_r: world_got_sync(w, cl, &f, names[node], label); return;
 	case HC_MSG_hello_r: return;
+	case HC_MSG_channel_want_r: world_got_grants(w, cl, &f, names[node], label); return;
+	case HC_MSG_channel_refused: world_got_refused(w, cl, &f, names[node], label); return;
+	case HC_MSG_channel_open_r: world_got_open(w, cl, &f, a, names[node], label); return;
 	default: world_broken(w, __FILE__, __LINE__, "an answer of an unknown type");
 	}
 }
@@ -359,6 +371,7 @@ static void notify(struct world *w, uint32_t node, const struct hc_action *a)
 	cl->event_kind = m.kind;
 	cl->event_rank = m.rank;
 	cl->event_pid = m.pid;
+	cl->event_channel = m.channel;
 	hc_str_copy(m.text, cl->event_text, sizeof(cl->event_text));
 	hc_str_copy(m.node, cl->event_node, sizeof(cl->event_node));
 	if (m.rank != HC_NONE)
@@ -432,6 +445,13 @@ static void scan(struct world *w, uint32_t node, const struct hc_action *a)
 						    .pid = a->u.scan.pid};
 }
 
+static void put_register(struct world *w, uint32_t node, const struct hc_action *a)
+{
+	world_want(w, a->u.reg.slot < WORLD_REGISTERS && a->u.reg.channel);
+	w->registers[node][a->u.reg.slot] =
+		(struct world_register){.id = a->u.reg.channel, .state = a->u.reg.state};
+}
+
 static void perform(struct world *w, uint32_t node, const struct hc_action *a)
 {
 	uint32_t i;
@@ -448,6 +468,8 @@ static void perform(struct world *w, uint32_t node, const struct hc_action *a)
 		w->watches++;
 		world_watch(w, node, a);
 		return;
+	case HC_ACT_REGISTER: put_register(w, node, a); return;
+	case HC_ACT_SYNC: world_sync(w, node, a); return;
 	case HC_ACT_LOG:
 		world_want(w, a->len == strlen((const char *)a->bytes));
 		for (i = 0; i < a->len; i++)

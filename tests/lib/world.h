@@ -28,6 +28,9 @@ enum {
 	WORLD_RECORDS = 2048,
 	WORLD_RANKS = 64,
 	WORLD_ITEMS = 512,
+	WORLD_GRANTS = 64,
+	WORLD_LINKS = 16,
+	WORLD_REGISTERS = 4096,
 	WORLD_MS = 1000000, /* nanoseconds */
 };
 
@@ -60,12 +63,26 @@ struct world_client {
 	uint32_t epoch, nranks, slot, nrows, state, arrived;
 	uint16_t event_kind;
 	uint32_t event_rank, event_pid;
+	struct world_grant {
+		uint64_t channel;
+		uint32_t slot, peer, mbps, back_mbps, vc, buffer;
+		uint8_t side, type;
+		bool carries;
+	} grants[WORLD_GRANTS];
+	uint32_t ngrants, retry_ms, ring_bytes;
+	uint8_t side;
+	bool rings, last; /* channel_open brought them; the daemon has let go of them */
+	uint64_t event_channel;
 	char text[1024], info[HC_BLOB_MAX], event_text[1024], event_node[128];
 	uint32_t info_len;
 	uint32_t group[WORLD_RANKS], ngroup;
 	uint64_t made[WORLD_ITEMS]; /* of a batch: id of each item's domain, 0 = it failed */
 	uint16_t codes[WORLD_ITEMS];
 	uint32_t nitems;
+	uint8_t got[HC_PACKET_MAX]; /* value of a get */
+	uint32_t got_len, got_bytes;
+	uint64_t version;
+	uint32_t lines; /* of a sync page */
 };
 
 /* A seat that was handed out, with the counters of its process. */
@@ -85,6 +102,11 @@ struct world_record {
 	char cause[512];
 };
 
+struct world_register {
+	uint64_t id;
+	uint8_t state; /* HC_W_channel_state_* */
+};
+
 /* A process whose end its kernel knows. */
 struct world_dead {
 	uint32_t node, pid;
@@ -102,6 +124,8 @@ struct world_options {
 	uint32_t device, timeout_ms;
 	bool shared;
 	uint8_t priority, weight;
+	uint32_t channels, channel_mbps, channel_hold_ms;
+	uint8_t channel_wait;
 };
 
 struct world {
@@ -125,6 +149,10 @@ struct world {
 	struct world_seat *seats;
 	uint32_t nseats, seats_cap;
 	struct world_record records[WORLD_NODES][WORLD_RECORDS];
+	uint64_t pages[WORLD_NODES][WORLD_RECORDS]; /* domains whose sync page is kept, by slot */
+	struct world_register registers[WORLD_NODES][WORLD_REGISTERS];
+	struct hc_link_fact links[WORLD_NODES][WORLD_LINKS]; /* told at every start */
+	uint32_t nlinks[WORLD_NODES];
 
 	struct world_message *queue; /* between nodes, oldest first */
 	uint32_t nqueue, queue_cap;
@@ -163,6 +191,9 @@ void world_put_row(struct world *w, uint32_t node, uint64_t id, const void *byte
 /* Give a node a device with the address 192.0.2.`last` (0: none), or take it away. */
 void world_device(struct world *w, uint32_t node, uint32_t index, uint8_t last, bool present,
 		  const char *health);
+
+/* Tell a node of a link. */
+void world_link(struct world *w, uint32_t node, const struct hc_link_fact *fact);
 
 /* A process connects and says hello. The same pid on a node is the same process. */
 struct world_client *world_client(struct world *w, uint32_t node, uint32_t pid, uint32_t uid,
@@ -221,7 +252,30 @@ uint32_t world_query(struct world *w, struct world_client *cl, unsigned view, ui
 		     uint64_t snapshot, uint32_t limit);
 uint32_t world_drain(struct world *w, struct world_client *cl, const char *argument);
 uint32_t world_subscribe(struct world *w, struct world_client *cl, uint64_t id, bool on);
+/* Channels: the answer is in grants, or code and text (and retry_ms). timeout_ms without `wait`
+ * is of no account. */
+struct world_piece {
+	uint32_t peer, mbps, back_mbps, buffer;
+	uint8_t type, flags;
+};
+uint32_t world_acquire(struct world *w, struct world_client *cl, uint64_t id, uint32_t rank,
+		       const struct world_piece *pieces, uint32_t n, bool wait, uint32_t timeout_ms,
+		       uint32_t hold_ms);
+uint32_t world_open(struct world *w, struct world_client *cl, uint64_t channel, uint32_t rank);
+uint32_t world_release(struct world *w, struct world_client *cl, uint64_t channel, uint32_t rank);
 void world_ops_ended(struct world *w, struct world_client *cl, uint64_t id);
+/* Barrier and exchange (worldsync.c); the epoch is 1. */
+uint32_t world_sync_open(struct world *w, struct world_client *cl, uint64_t id, uint32_t rank);
+/* page: the client has the page; bytes: what it brings of it, as the kernel would say it. */
+uint32_t world_sync_have(struct world *w, struct world_client *cl, uint64_t id, uint32_t rank,
+			 bool page, uint32_t bytes, uint64_t fences);
+uint32_t world_put(struct world *w, struct world_client *cl, uint64_t id, uint32_t rank,
+		   const char *key, const void *value, uint32_t bytes, uint64_t version);
+uint32_t world_get(struct world *w, struct world_client *cl, uint64_t id, uint32_t rank,
+		   const char *key, uint32_t timeout_ms, bool whole, uint64_t known);
+/* ranks end with WORLD_END. */
+uint32_t world_fence(struct world *w, struct world_client *cl, uint64_t id, const uint32_t *ranks,
+		     uint64_t number, uint32_t timeout_ms);
 /* A whole frame as a client's or (frame of node `from`) a peer's; nothing is checked before. */
 void world_raw(struct world *w, struct world_client *cl, const struct hc_frame *f);
 void world_peer(struct world *w, uint32_t to, uint32_t from, const struct hc_frame *f);

@@ -34,8 +34,8 @@ static void expect(struct world *w, struct world_client *cl, const char *label)
 	cl->nwaits++;
 }
 
-static uint32_t ask_with(struct world *w, struct world_client *cl, const char *label,
-			 const struct hc_desc *d, const void *msg, struct hc_event *ev)
+uint32_t world_ask_with(struct world *w, struct world_client *cl, const char *label,
+			const struct hc_desc *d, const void *msg, struct hc_event *ev)
 {
 	static uint8_t bytes[HC_PACKET_MAX];
 	const uint8_t *at = bytes;
@@ -57,12 +57,12 @@ static uint32_t ask_with(struct world *w, struct world_client *cl, const char *l
 	return cl->next_request;
 }
 
-static uint32_t ask(struct world *w, struct world_client *cl, const char *label,
-		    const struct hc_desc *d, const void *msg)
+uint32_t world_ask(struct world *w, struct world_client *cl, const char *label,
+		   const struct hc_desc *d, const void *msg)
 {
 	struct hc_event ev = {0};
 
-	return ask_with(w, cl, label, d, msg, &ev);
+	return world_ask_with(w, cl, label, d, msg, &ev);
 }
 
 void world_hello(struct world *w, struct world_client *cl, uint8_t role, uint16_t proto_min,
@@ -76,7 +76,7 @@ void world_hello(struct world *w, struct world_client *cl, uint8_t role, uint16_
 		.pid = cl->pid, .uid = cl->uid, .started = cl->started, .role = role};
 	struct hc_event ev = {.u.request.cred = &cred, .u.request.fence = 1};
 
-	ask_with(w, cl, "hello", &hc_desc_hello, &m, &ev);
+	world_ask_with(w, cl, "hello", &hc_desc_hello, &m, &ev);
 	cl->refused = cl->code != 0;
 }
 
@@ -207,7 +207,7 @@ uint32_t world_root_info(struct world *w, struct world_client *cl, uint32_t nran
 {
 	struct hc_m_root_info m = {.nranks = nranks, .name = hc_str(w->opt.name)};
 
-	return ask(w, cl, "root", &hc_desc_root_info, &m);
+	return world_ask(w, cl, "root", &hc_desc_root_info, &m);
 }
 
 static const char *rank_label(uint32_t rank)
@@ -228,9 +228,13 @@ uint32_t world_join_root(struct world *w, struct world_client *cl, const struct 
 				   .timeout_ms = w->opt.timeout_ms,
 				   .shared = w->opt.shared,
 				   .priority = w->opt.priority,
-				   .weight = w->opt.weight};
+				   .weight = w->opt.weight,
+				   .channels = w->opt.channels,
+				   .channel_mbps = w->opt.channel_mbps,
+				   .channel_hold_ms = w->opt.channel_hold_ms,
+				   .channel_wait = w->opt.channel_wait};
 
-	return ask(w, cl, rank_label(rank), &hc_desc_join_root, &m);
+	return world_ask(w, cl, rank_label(rank), &hc_desc_join_root, &m);
 }
 
 uint32_t world_join_table(struct world *w, struct world_client *cl, const struct world_table *t,
@@ -243,10 +247,14 @@ uint32_t world_join_table(struct world *w, struct world_client *cl, const struct
 				    .timeout_ms = w->opt.timeout_ms,
 				    .shared = w->opt.shared,
 				    .priority = w->opt.priority,
-				    .weight = w->opt.weight};
+				    .weight = w->opt.weight,
+				    .channels = w->opt.channels,
+				    .channel_mbps = w->opt.channel_mbps,
+				    .channel_hold_ms = w->opt.channel_hold_ms,
+				    .channel_wait = w->opt.channel_wait};
 	struct hc_event ev = {.u.request.roster = &t->roster};
 
-	return ask_with(w, cl, rank_label(rank), &hc_desc_join_table, &m, &ev);
+	return world_ask_with(w, cl, rank_label(rank), &hc_desc_join_table, &m, &ev);
 }
 
 uint32_t world_join_local(struct world *w, struct world_client *cl, const uint32_t *devices,
@@ -255,6 +263,10 @@ uint32_t world_join_local(struct world *w, struct world_client *cl, const uint32
 	static uint8_t bytes[8192];
 	struct hc_m_join_local m = {.name = hc_str(w->opt.name),
 				    .timeout_ms = w->opt.timeout_ms,
+				    .channels = w->opt.channels,
+				    .channel_mbps = w->opt.channel_mbps,
+				    .channel_hold_ms = w->opt.channel_hold_ms,
+				    .channel_wait = w->opt.channel_wait,
 				    .shared = w->opt.shared};
 	struct hc_m_device d;
 	uint32_t i;
@@ -264,7 +276,7 @@ uint32_t world_join_local(struct world *w, struct world_client *cl, const uint32
 		world_want(w,
 			   !hc_arr_put(&m.devices, bytes, sizeof(bytes), &hc_desc_device, 1, &d));
 	}
-	return ask(w, cl, "local", &hc_desc_join_local, &m);
+	return world_ask(w, cl, "local", &hc_desc_join_local, &m);
 }
 
 uint32_t world_create(struct world *w, struct world_client *cl, uint32_t nranks)
@@ -272,9 +284,13 @@ uint32_t world_create(struct world *w, struct world_client *cl, uint32_t nranks)
 	struct hc_m_create m = {.name = hc_str(w->opt.name),
 				.nranks = nranks,
 				.priority = w->opt.priority,
-				.weight = w->opt.weight};
+				.weight = w->opt.weight,
+				.channels = w->opt.channels,
+				.channel_mbps = w->opt.channel_mbps,
+				.channel_hold_ms = w->opt.channel_hold_ms,
+				.channel_wait = w->opt.channel_wait};
 
-	return ask(w, cl, "create", &hc_desc_create, &m);
+	return world_ask(w, cl, "create", &hc_desc_create, &m);
 }
 
 uint32_t world_add_device(struct world *w, struct world_client *cl, uint64_t id, uint32_t rank,
@@ -282,14 +298,14 @@ uint32_t world_add_device(struct world *w, struct world_client *cl, uint64_t id,
 {
 	struct hc_m_add_device m = {.id = id, .rank = rank, .device = device};
 
-	return ask(w, cl, "add", &hc_desc_add_device, &m);
+	return world_ask(w, cl, "add", &hc_desc_add_device, &m);
 }
 
 uint32_t world_activate(struct world *w, struct world_client *cl, uint64_t id)
 {
 	struct hc_m_activate m = {.id = id};
 
-	return ask(w, cl, "activate", &hc_desc_activate, &m);
+	return world_ask(w, cl, "activate", &hc_desc_activate, &m);
 }
 
 uint32_t world_attach(struct world *w, struct world_client *cl, uint64_t id, uint32_t rank)
@@ -297,7 +313,7 @@ uint32_t world_attach(struct world *w, struct world_client *cl, uint64_t id, uin
 	struct hc_m_attach m = {
 		.id = id, .name = hc_str(id ? "" : w->opt.name), .rank = rank, .block = HC_NONE};
 
-	return ask(w, cl, "attach", &hc_desc_attach, &m);
+	return world_ask(w, cl, "attach", &hc_desc_attach, &m);
 }
 
 uint32_t world_come_back(struct world *w, struct world_client *cl, uint64_t id, uint32_t rank,
@@ -305,7 +321,7 @@ uint32_t world_come_back(struct world *w, struct world_client *cl, uint64_t id, 
 {
 	struct hc_m_attach m = {.id = id, .rank = rank, .block = block};
 
-	return ask(w, cl, "attach", &hc_desc_attach, &m);
+	return world_ask(w, cl, "attach", &hc_desc_attach, &m);
 }
 
 uint32_t world_sub(struct world *w, struct world_client *cl, uint64_t parent, uint32_t rank,
@@ -325,7 +341,7 @@ uint32_t world_sub(struct world *w, struct world_client *cl, uint64_t parent, ui
 		r.rank = ranks[i];
 		world_want(w, !hc_arr_put(&m.ranks, bytes, sizeof(bytes), &hc_desc_rank, 1, &r));
 	}
-	return ask(w, cl, "sub", &hc_desc_sub, &m);
+	return world_ask(w, cl, "sub", &hc_desc_sub, &m);
 }
 
 uint32_t world_batch(struct world *w, struct world_client *cl, uint64_t parent,
@@ -348,7 +364,7 @@ uint32_t world_batch(struct world *w, struct world_client *cl, uint64_t parent,
 		world_want(w,
 			   !hc_arr_put(&m.items, list, sizeof(list), &hc_desc_batch_item, 1, &it));
 	}
-	return ask(w, cl, "batch", &hc_desc_batch, &m);
+	return world_ask(w, cl, "batch", &hc_desc_batch, &m);
 }
 
 /* Each item that did not fail is stored, and its seats are this client's. */
@@ -394,7 +410,7 @@ uint32_t world_split(struct world *w, struct world_client *cl, uint64_t parent, 
 			       .key = key,
 			       .timeout_ms = w->opt.timeout_ms};
 
-	return ask(w, cl, "split", &hc_desc_split, &m);
+	return world_ask(w, cl, "split", &hc_desc_split, &m);
 }
 
 /* ---- life ---- */
@@ -403,7 +419,7 @@ uint32_t world_leave(struct world *w, struct world_client *cl, uint64_t id, uint
 {
 	struct hc_m_leave m = {.id = id, .epoch = 1, .rank = rank, .timeout_ms = w->opt.timeout_ms};
 
-	return ask(w, cl, "leave", &hc_desc_leave, &m);
+	return world_ask(w, cl, "leave", &hc_desc_leave, &m);
 }
 
 uint32_t world_destroy(struct world *w, struct world_client *cl, uint64_t id)
@@ -411,7 +427,7 @@ uint32_t world_destroy(struct world *w, struct world_client *cl, uint64_t id)
 	struct hc_m_destroy m = {
 		.id = id, .name = hc_str(id ? "" : w->opt.name), .timeout_ms = w->opt.timeout_ms};
 
-	return ask(w, cl, "destroy", &hc_desc_destroy, &m);
+	return world_ask(w, cl, "destroy", &hc_desc_destroy, &m);
 }
 
 uint32_t world_abort(struct world *w, struct world_client *cl, uint64_t id, uint32_t rank,
@@ -419,14 +435,14 @@ uint32_t world_abort(struct world *w, struct world_client *cl, uint64_t id, uint
 {
 	struct hc_m_abort m = {.id = id, .rank = rank, .reason = hc_str(reason)};
 
-	return ask(w, cl, "abort", &hc_desc_abort, &m);
+	return world_ask(w, cl, "abort", &hc_desc_abort, &m);
 }
 
 uint32_t world_status(struct world *w, struct world_client *cl, uint64_t id)
 {
 	struct hc_m_status m = {.id = id, .name = hc_str(id ? "" : w->opt.name)};
 
-	return ask(w, cl, "status", &hc_desc_status, &m);
+	return world_ask(w, cl, "status", &hc_desc_status, &m);
 }
 
 uint32_t world_query(struct world *w, struct world_client *cl, unsigned view, uint64_t cursor,
@@ -438,28 +454,28 @@ uint32_t world_query(struct world *w, struct world_client *cl, unsigned view, ui
 			       .name = hc_str(w->opt.name),
 			       .limit = limit};
 
-	return ask(w, cl, "query", &hc_desc_query, &m);
+	return world_ask(w, cl, "query", &hc_desc_query, &m);
 }
 
 uint32_t world_drain(struct world *w, struct world_client *cl, const char *argument)
 {
 	struct hc_m_admin m = {.verb = hc_str("drain"), .argument = hc_str(argument)};
 
-	return ask(w, cl, "drain", &hc_desc_admin, &m);
+	return world_ask(w, cl, "drain", &hc_desc_admin, &m);
 }
 
 uint32_t world_subscribe(struct world *w, struct world_client *cl, uint64_t id, bool on)
 {
 	struct hc_m_subscribe m = {.id = id, .on = on};
 
-	return ask(w, cl, "subscribe", &hc_desc_subscribe, &m);
+	return world_ask(w, cl, "subscribe", &hc_desc_subscribe, &m);
 }
 
 void world_ops_ended(struct world *w, struct world_client *cl, uint64_t id)
 {
 	struct hc_m_ops_ended m = {.id = id};
 
-	ask(w, cl, NULL, &hc_desc_ops_ended, &m);
+	world_ask(w, cl, NULL, &hc_desc_ops_ended, &m);
 }
 
 void world_raw(struct world *w, struct world_client *cl, const struct hc_frame *f)

@@ -8,11 +8,13 @@
  */
 #include "worldimp.h"
 
+#include "channel.h"
 #include "drain.h"
 #include "pages.h"
 #include "home.h"
 #include "part.h"
 #include "state.h"
+#include "user.h"
 #include "who.h"
 
 #include <stdlib.h>
@@ -36,6 +38,17 @@ void world_persist(struct world *w, uint32_t node, const struct hc_action *a)
 			   !hc_decode(&hc_desc_domain_row, HC_PROTO_MAX, a->bytes, a->len, &row));
 		world_want(w, row.id == r.id);
 		r.state = row.state;
+		r.len = a->len;
+		r.bytes = malloc(a->len);
+		if (!r.bytes)
+			abort();
+		memcpy(r.bytes, a->bytes, a->len);
+	} else if (a->u.persist.what == HC_PUT_CHANNEL) {
+		struct hc_m_channel_row channel;
+
+		world_want(w, !hc_decode(&hc_desc_channel_row, HC_PROTO_MAX, a->bytes, a->len,
+					 &channel));
+		world_want(w, channel.channel == r.id);
 		r.len = a->len;
 		r.bytes = malloc(a->len);
 		if (!r.bytes)
@@ -81,11 +94,11 @@ bool world_is_stored(const struct world *w, uint32_t node, uint64_t id)
 	return r && r->what == HC_PUT_DOMAIN;
 }
 
-bool world_last_row(const struct world *w, uint32_t node, uint32_t at)
+bool world_last_row(const struct world *w, uint32_t node, uint32_t at, uint8_t what)
 {
 	const struct world_row *r = &w->rows[at];
 
-	return r->node == node && r->what == HC_PUT_DOMAIN && last_row(w, node, r->id, true) == r;
+	return r->node == node && r->what == what && last_row(w, node, r->id, true) == r;
 }
 
 static bool home_is_here(const struct world *w, uint32_t node, uint64_t id)
@@ -350,6 +363,89 @@ static void check_timers(struct world *w, uint32_t node)
 	}
 }
 
+/* ---- channels ---- */
+
+static uint64_t ring_bytes(const struct hc_channel *ch)
+{
+	return ch->buffer ? HC_RING_FILE_BYTES(ch->buffer) : 0;
+}
+
+/* What a channel holds is what the admission has given, and what its register says. */
+static void check_channel(struct world *w, uint32_t node, uint32_t n)
+{
+	const struct hc_core *c = w->core[node];
+	const struct hc_channel *ch = &c->chan->at[n];
+	const struct world_register *r = &w->registers[node][n];
+	struct hc_admit_place place;
+	unsigned side;
+
+	for (side = 0; side < 2; side++)
+		world_want(w, ch->want[side] == HC_NONE ||
+				      c->chan->wants[ch->want[side]].state != WANT_FREE);
+	if (ch->state == CHANNEL_GRANTED) {
+		world_want(w, ch->request != HC_NONE &&
+				      hc_admit_state(c->admit, ch->request) == HC_ADMIT_HELD);
+		hc_admit_piece_place(c->admit, ch->request, ch->piece, &place);
+		world_want(w, place.link == ch->link && place.vc == ch->vc);
+		world_want(w, !ch->row || (r->id == ch->id && r->state == HC_W_channel_state_OK));
+		world_want(w, (ch->pair != HC_NONE) ==
+				      (hc_channel_lacks(ch, 0) || hc_channel_lacks(ch, 1)));
+	} else if (ch->state == CHANNEL_FREE) {
+		world_want(w, !r->id || r->state == HC_W_channel_state_REVOKED);
+	}
+}
+
+static void check_channels(struct world *w, uint32_t node)
+{
+	const struct hc_core *c = w->core[node];
+	const struct hc_channels *x = c->chan;
+	uint64_t mbps[2][64] = {{0}}, used[2] = {0}, held[2] = {0}, charged[3] = {0}, memory = 0;
+	uint32_t n, i, count = 0, granted = 0, waits = 0, wants = 0;
+	struct hc_admit_use use;
+
+	hc_admit_check(c->admit);
+	for (n = 0; n < x->pool.fresh; n++) {
+		const struct hc_channel *ch = &x->at[n];
+
+		check_channel(w, node, n);
+		count += ch->state != CHANNEL_FREE;
+		if (ch->state == CHANNEL_GRANTED) {
+			granted++;
+			world_want(w, ch->link < 64);
+			mbps[0][ch->link] += ch->mbps[0];
+			mbps[1][ch->link] += ch->mbps[1];
+		}
+		if (ch->state == CHANNEL_FREE || ch->state == CHANNEL_ENDING)
+			continue;
+		held[HC_HOLD_CHANNELS]++;
+		memory += ring_bytes(ch);
+	}
+	world_want(w, count == x->pool.used && granted == x->granted);
+	for (n = 0; n < x->want_pool.fresh; n++) {
+		wants += x->wants[n].state != WANT_FREE;
+		waits += x->wants[n].state != WANT_FREE && x->wants[n].code == HC_E_IN_PROGRESS;
+	}
+	world_want(w, wants == x->want_pool.used && waits == x->waiting);
+	held[HC_HOLD_WAITING] = waits;
+	for (n = 0; n < c->user_pool.fresh; n++) {
+		for (i = 0; i < 2; i++)
+			charged[i] += c->user_index.link[n] ? c->users[n].held[i] : 0;
+		charged[2] += c->user_index.link[n] ? c->users[n].memory : 0;
+	}
+	world_want(w, memory <= charged[2]); /* others charge theirs there too */
+	for (i = 0; i < 2; i++)
+		world_want(w, held[i] == charged[i] && "what a uid is charged is what it has");
+	for (n = 0; n < c->nlinks && n < 64; n++) {
+		hc_admit_link_use(c->admit, n, &use);
+		used[0] = use.used_mbps[0] + use.used_mbps[1];
+		used[1] = mbps[0][n] + mbps[1][n];
+		world_want(w, use.used_mbps[0] <= use.limit_mbps &&
+				      use.used_mbps[1] <= use.limit_mbps);
+		/* more is given only to a ticket whose caller is away */
+		world_want(w, used[0] >= used[1] && (used[0] == used[1] || x->waiting));
+	}
+}
+
 void world_check(struct world *w, uint32_t node)
 {
 	const struct hc_core *c = w->core[node];
@@ -359,6 +455,8 @@ void world_check(struct world *w, uint32_t node)
 	check_homes(w, node);
 	check_asks(w, node);
 	check_timers(w, node);
+	world_check_sync(w, node);
+	check_channels(w, node);
 	world_want(w, c->ring_used <= HC_RING_BYTES);
 }
 
@@ -385,9 +483,14 @@ void world_check_empty(struct world *w)
 		world_check(w, n);
 		world_want(w, !c->home_pool.used && !c->part_pool.used && !c->nseats);
 		world_want(w, !c->process_pool.used || c->nsessions);
+		world_want(w, !c->chan->pool.used && !c->chan->pair_pool.used);
+		world_want(w, !c->chan->later_pool.used && !c->chan->timers.count);
+		world_want(w, !c->chan->want_pool.used);
 		world_want(w, !c->user_pool.used); /* nobody is charged for what is over */
 		world_want(w, !c->ask_pool.used && !c->name_pool.used && !c->cause_pool.used);
 		world_want(w, !c->timers.count && !c->storing.count && !c->ring_used);
+		world_want(w, !c->wait_pool.used && !c->waiter_pool.used && !c->exch_pool.used);
+		world_want(w, !c->entry_pool.used && !c->cell_pool.used);
 		world_want(w,
 			   !c->work.count && !c->reaping.count && !c->answering && !c->over.count);
 		for (i = 0; i < c->ndevices; i++)

@@ -54,24 +54,36 @@ void world_defaults(struct hc_limits *limits, struct hc_settings *settings)
 				     .devices = 16,
 				     .ended = 16,
 				     .quota_domains = 1u << 20,
-				     .quota_memory = 64u << 20};
+				     .links = 64,
+				     .requests = 512,
+				     .pieces = 4096,
+				     .channels = 256,
+				     .wants = 128,
+				     .quota_channels = 1u << 20,
+				     .quota_waiting = 1u << 20,
+				     .quota_memory = 64u << 20,
+				     .values = 1024};
 	*settings = (struct hc_settings){.connect_timeout_ns = 120ull * 1000 * WORLD_MS,
 					 .drain_timeout_ns = 30ull * 1000 * WORLD_MS,
 					 .orphan_grace_ns = 5ull * 1000 * WORLD_MS,
 					 .prepare_limit_ns = 10ull * 1000 * WORLD_MS,
 					 .ended_keep_ns = 3600ull * 1000 * WORLD_MS,
 					 .connect_timeout_origin = "default",
-					 .drain_timeout_origin = "default"};
+					 .drain_timeout_origin = "default",
+					 .bandwidth_limit_percent = 80,
+					 .aging_ns = 10ull * 1000 * WORLD_MS,
+					 .grant_ttl_ns = 5ull * 1000 * WORLD_MS,
+					 .hint_hold_ns = 1000ull * WORLD_MS};
 }
 
 /* Rows, as the database holds them, before START. */
-static void give_rows(struct world *w, uint32_t n)
+static void give_rows(struct world *w, uint32_t n, uint8_t what)
 {
-	struct hc_event ev = {.kind = HC_EV_ROW};
+	struct hc_event ev = {.kind = what == HC_PUT_DOMAIN ? HC_EV_ROW : HC_EV_CHANNEL_ROW};
 	uint32_t i;
 
 	for (i = 0; i < w->nrows; i++) {
-		if (!world_last_row(w, n, i))
+		if (!world_last_row(w, n, i, what))
 			continue;
 		ev.u.row = (struct hc_str){(const char *)w->rows[i].bytes, w->rows[i].len};
 		world_event(w, n, &ev);
@@ -100,8 +112,13 @@ static void start_node(struct world *w, uint32_t n, uint64_t seed)
 		abort();
 	for (i = 0; i < w->nodes; i++)
 		w->node_of[n][i] = hc_core_node(w->core[n], world_name(i));
-	w->quiet_checks = true; /* devices and deaths come after the rows */
-	give_rows(w, n);
+	w->quiet_checks = true; /* deaths come after the rows */
+	for (i = 0; i < w->devices && w->starts[n] > 1; i++)
+		world_device(w, n, i, (uint8_t)(n * 64 + i + 1), true, "ok");
+	for (i = 0; i < w->nlinks[n]; i++)
+		world_tell_link(w, n, &w->links[n][i]);
+	give_rows(w, n, HC_PUT_DOMAIN);
+	give_rows(w, n, HC_PUT_CHANNEL);
 	world_event(w, n, &ev);
 	w->quiet_checks = false;
 }
@@ -135,13 +152,12 @@ void world_restart(struct world *w, uint32_t node)
 	}
 	w->nrows = n;
 	kill_node(w, node);
+	memset(w->pages[node], 0, sizeof(w->pages[node])); /* its descriptors went with it */
 	for (i = 0; i < w->nrows; i++)
 		if (w->rows[i].node == node)
 			w->rows[i].seq = 0; /* of another run: stored */
 	start_node(w, node, 1);
 	tell_dead(w, node);
-	for (i = 0; i < w->devices; i++)
-		world_device(w, node, i, (uint8_t)(node * 64 + i + 1), true, "ok");
 	world_settle(w);
 }
 

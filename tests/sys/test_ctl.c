@@ -130,9 +130,9 @@ END_TEST
 
 START_TEST(help_knows_every_noun)
 {
-	static const char *const nouns[] = {"status",    "domain",   "device", "client",  "event",
-					    "ranktable", "topology", "config", "setting", "explain",
-					    "log",       "reload",   "version"};
+	static const char *const nouns[] = {"status",  "domain",    "device",   "link",   "client",
+					    "event",   "ranktable", "topology", "config", "setting",
+					    "explain", "log",       "reload",   "version"};
 
 	ctl("--help");
 	want_status(0);
@@ -156,10 +156,19 @@ END_TEST
 START_TEST(no_daemon_is_3_and_names_the_socket)
 {
 	static const char *const asks[][3] = {
-		{"status"},          {"domain", "list"},       {"domain", "show", "x"},
-		{"device", "list"},  {"client", "list"},       {"event", "list"},
-		{"event", "follow"}, {"setting", "list"},      {"domain", "destroy", "x"},
-		{"reload"},          {"log", "level", "info"},
+		{"status"},
+		{"domain", "list"},
+		{"domain", "show", "x"},
+		{"device", "list"},
+		{"client", "list"},
+		{"event", "list"},
+		{"link", "list"},
+		{"link", "show", "shm"},
+		{"event", "follow"},
+		{"setting", "list"},
+		{"domain", "destroy", "x"},
+		{"reload"},
+		{"log", "level", "info"},
 	};
 
 	for (size_t i = 0; i < sizeof(asks) / sizeof(asks[0]); i++) {
@@ -262,6 +271,7 @@ static const struct list {
 } lists[] = {
 	{"status", NULL, "status"},   {"domain", "list", "domain"}, {"device", "list", "device"},
 	{"client", "list", "client"}, {"event", "list", "event"},   {"setting", "list", "setting"},
+	{"link", "list", "link"},
 };
 #define LISTS (int)(sizeof(lists) / sizeof(lists[0]))
 

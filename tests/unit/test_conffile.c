@@ -64,6 +64,13 @@ START_TEST(what_is_given_twice_names_the_first_place)
 		       "@/hcommd.conf:1");
 	expect_refused("[link a b]\n[link b a]\n", "@/hcommd.conf:2: section [link b a] is given "
 						   "again; first at @/hcommd.conf:1");
+	expect_refused("[link 0 1]\ntype = hccs\n[link 0 1]\ntype = pcie\n[link 1 0]\n"
+		       "latency_us = 1\ntype = nvlink\n",
+		       "@/hcommd.conf:5: section [link 1 0] of the same type is given again; first "
+		       "at @/hcommd.conf:1");
+	expect_refused("[link any any]\n[link any any]\ntype = shm\n",
+		       "@/hcommd.conf:2: section [link any any] of the same type is given again; "
+		       "first at @/hcommd.conf:1");
 }
 END_TEST
 
@@ -244,6 +251,31 @@ START_TEST(a_later_file_adds_to_a_section)
 }
 END_TEST
 
+START_TEST(links_of_different_types_between_the_same_two_are_apart)
+{
+	enum hc_conf_link_type type;
+
+	put("hcommd.conf", "[link 0 1]\ntype = hccs\nbandwidth_mbps = 1\n[link 1 0]\n"
+			   "type = pcie\nbandwidth_mbps = 2\n[link 0 1]\nlatency_us = 3\n"
+			   "[link any any]\nbandwidth_mbps = 4\n");
+	mkdir(path_of("conf.d"), 0700);
+	put("conf.d/a.conf", "[link any any]\nvirtual_channels = 5\n[link 0 1]\ntype = pcie\n"
+			     "bandwidth_mbps = 6\n[link 0 1]\ntype = sio\n");
+	ck_assert_int_eq(load(NULL, NULL), 0);
+	ck_assert_uint_eq(conf.nlinks, 5);
+	ck_assert_uint_eq(conf.links[0].bandwidth_mbps, 1);
+	ck_assert_uint_eq(conf.links[1].type, HC_CONF_type_pcie); /* the later file adds to it */
+	ck_assert_uint_eq(conf.links[1].bandwidth_mbps, 6);
+	ck_assert_uint_eq(conf.links[1].at.line, 3);
+	ck_assert(!hc_conf_link_type(&conf.links[2], &type));
+	ck_assert(hc_conf_link_is_any(&conf.links[3]));
+	ck_assert(hc_conf_link_type(&conf.links[3], &type) && type == HC_CONF_type_shm);
+	ck_assert_uint_eq(conf.links[3].bandwidth_mbps, 4);
+	ck_assert_uint_eq(conf.links[3].virtual_channels, 5);
+	ck_assert_uint_eq(conf.links[4].type, HC_CONF_type_sio);
+}
+END_TEST
+
 START_TEST(a_bad_section_is_refused_and_its_options_skipped)
 {
 	expect_refused("[nod a]\naddress = x\n", "@/hcommd.conf:1: unknown section '[nod a]'; "
@@ -263,6 +295,18 @@ START_TEST(a_bad_section_is_refused_and_its_options_skipped)
 	expect_refused("[device -1]\n", "@/hcommd.conf:1: [device '-1']: wanted a number 0..1023");
 	expect_refused("[link a a]\n",
 		       "@/hcommd.conf:1: [link a a] joins 'a' to itself; wanted two ends");
+	expect_refused("[link any 1]\n", "@/hcommd.conf:1: [link any 1] has 'any' at one end; "
+					 "wanted [link any any], or two ends");
+	expect_refused(
+		"[link 0 eth0]\n",
+		"@/hcommd.conf:1: [link 0 eth0] joins a device number and a name; wanted two "
+		"device numbers 0..1023 or two ports");
+	expect_refused(
+		"[link 0 1024]\n",
+		"@/hcommd.conf:1: [link 0 1024] joins a device number and a name; wanted two "
+		"device numbers 0..1023 or two ports");
+	expect_refused("[link any any]\ntype = hccs\n",
+		       "@/hcommd.conf:2: the type of [link any any] is shm");
 	expect_refused("\n[node a]\n", "@/hcommd.conf:2: section [node a] has no address");
 	expect_refused("[device 1]\npci = 3b:00.0\n",
 		       "@/hcommd.conf:2: pci: '3b:00.0' is not a PCI address; wanted "
@@ -313,6 +357,7 @@ int main(void)
 	tcase_add_test(t, sections_carry_their_options_and_origins);
 	tcase_add_test(t, names_of_64_bytes_stay_apart);
 	tcase_add_test(t, a_later_file_adds_to_a_section);
+	tcase_add_test(t, links_of_different_types_between_the_same_two_are_apart);
 	tcase_add_test(t, a_bad_section_is_refused_and_its_options_skipped);
 	tcase_add_test(t, the_number_of_sections_is_bounded);
 	srunner_run_all(sr, CK_ENV);

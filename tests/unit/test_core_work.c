@@ -325,7 +325,7 @@ START_TEST(pool_and_index_against_an_array)
 	uint32_t i, n, round, count = 0, found, wanted;
 
 	hc_pool_init(&p, &m, N);
-	hc_index_init(&x, &m, N, item, key);
+	hc_index_init_in(&x, &m, N, item, key);
 	hc_index_expect(&x, 27); /* more come than were expected */
 	for (round = 0; round < 50000; round++) {
 		if (roll(2)) {
@@ -337,7 +337,7 @@ START_TEST(pool_and_index_against_an_array)
 			used[n] = true;
 			count++;
 			item[n].key = roll(20);
-			hc_index_add(&x, n);
+			hc_index_add_in(&x, n);
 		} else if (used[n = roll(N)]) {
 			used[n] = false;
 			count--;

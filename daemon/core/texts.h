@@ -3,8 +3,8 @@
  * Texts that only some domains have: the name that was given to one, and the cause why one is not
  * ACTIVE. They are cells of core->names and core->causes, taken when there is a text.
  */
-#ifndef HC_CELL_H
-#define HC_CELL_H
+#ifndef HC_TEXTS_H
+#define HC_TEXTS_H
 
 #include "state.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Cells of text; see cell.h. */
-#include "cell.h"
+/* Cells of text; see texts.h. */
+#include "texts.h"
 
 uint64_t hc_name_key(uint32_t uid, struct hc_str name)
 {

@@ -116,6 +116,24 @@ static void join(void)
 	}
 }
 
+static void channel(void)
+{
+	struct world_client *c = someone();
+	struct world_piece p[2] = {{.peer = next() % 3, .mbps = next() * 10u},
+				   {.peer = next() % 3, .flags = next() % 2}};
+	const uint64_t known = c->ngrants ? c->grants[next() % c->ngrants].channel : next();
+
+	p[0].type = next() % 9;
+	switch (next() % 4) {
+	case 0: world_open(&w, c, known, next() % 3); return;
+	case 1: world_release(&w, c, known, next() % 3); return;
+	default:
+		world_acquire(&w, c, some_id(), next() % 3, p, 1 + next() % 2, next() % 2,
+			      next() * 10u, next() * 10u);
+		return;
+	}
+}
+
 /* Barrier and exchange; a value of up to 8 KiB. */
 static void exchange(void)
 {
@@ -145,7 +163,11 @@ static void event(void)
 	struct world_client *c;
 	uint32_t i, j;
 
-	switch (next() % 20) {
+	switch (next() % 24) {
+	case 20:
+	case 21:
+	case 22:
+	case 23: channel(); return;
 	case 0:
 	case 1: raw(true); return;
 	case 2: raw(false); return;
@@ -194,6 +216,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	lim.ranks_per_domain = 8;
 	world_start_with(&w, 2, &lim, &set, 8, 1);
 	w.show = 0;
+	for (n = 0; n < 2; n++)
+		world_link(&w, n,
+			   &(struct hc_link_fact){.type = HC_W_link_type_SHM,
+						  .a = HC_NONE,
+						  .b = HC_NONE,
+						  .mbps = 1000,
+						  .vcs = 4,
+						  .present = true});
 	world_table(&table, 3, 2);
 	for (n = 0; left && n < 200; n++)
 		event();

@@ -141,8 +141,7 @@ static void check_sums(const struct hc_ledger *out)
 			hc_fail("link %s: %u channels of %u and %u MB/s, but it says %u, %u, %u",
 				l->name, l->count, l->sum[0], l->sum[1], l->vcs_used, l->used[0],
 				l->used[1]);
-		if (l->count == l->vcs_used &&
-		    (l->sum[0] != l->used[0] || l->sum[1] != l->used[1]))
+		if (l->count == l->vcs_used && (l->sum[0] != l->used[0] || l->sum[1] != l->used[1]))
 			hc_fail("link %s: its %u channels are %u and %u MB/s, it says %u and %u",
 				l->name, l->count, l->sum[0], l->sum[1], l->used[0], l->used[1]);
 		kept += l->vcs_used - l->count;

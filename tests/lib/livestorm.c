@@ -15,18 +15,24 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+/* A client that acts so much later than it meant to, or an answer that takes so long, says that the
+ * machine stood still; returns are counted apart until that is made up for. */
+#define STILL_NS     20000000u
+#define DISTURBED_NS 500000000u
+
 enum { ASKS = 200000, LINK_MBPS = 1000, PATIENCE_MS = 60000 };
 
 enum doing { WAITS, WON, AWAY, HOLDS };
 
 /* What the parent sees of one. */
 struct account {
-	uint64_t granted, asked, returns, kept, hints, unknown, tries, got;
+	uint64_t granted, asked, returns, kept, hints, unknown, disturbed, lost;
 };
 
 struct shared {
 	_Atomic int counting, stop;
 	_Atomic uint32_t asks;
+	_Atomic uint64_t disturbed_until;
 	uint32_t ask_ns[ASKS];
 	struct account client[HC_LIVE_CLIENTS];
 };
@@ -107,6 +113,7 @@ static void told_to_come_back(struct crew *w, struct client *c, uint64_t now)
 static void tries(struct crew *w, struct client *c, uint64_t now, bool again)
 {
 	const bool hinted = again && c->hinted && counts(w);
+	const bool disturbed = now < w->shared->disturbed_until;
 	int r = hcomm_channel_acquire(c->d, &c->args, PATIENCE_MS, &c->ch);
 	const uint64_t end = hc_now_ns();
 
@@ -114,12 +121,12 @@ static void tries(struct crew *w, struct client *c, uint64_t now, bool again)
 		is_refused("try", r);
 	if (r)
 		note_ask(w, end - now);
+	if (end - now > STILL_NS)
+		w->shared->disturbed_until = end + DISTURBED_NS;
 	c->a->returns += hinted;
 	c->a->kept += hinted && !r;
-	if (counts(w) && again) {
-		c->a->tries++;
-		c->a->got += !r;
-	}
+	c->a->disturbed += hinted && disturbed;
+	c->a->lost += hinted && disturbed && r;
 	if (r)
 		told_to_come_back(w, c, end);
 	else
@@ -195,8 +202,8 @@ static void begins(struct crew *w, unsigned i)
 	c->args.bandwidth_mbps = c->args.back_mbps = LINK_MBPS * 80 / 100 / w->set->at_once;
 	c->args.wait = number / HC_LIVE_LINKS % 4 < w->set->waiting;
 	c->args.path_type = link == HC_LIVE_LINKS - 1 ? HCOMM_LINK_SHM : HCOMM_LINK_HCCS;
-	c->args.flags = HCOMM_CHANNEL_FROM |
-			(link == HC_LIVE_LINKS - 1 ? 0 : HCOMM_CHANNEL_GRANT_ONLY);
+	c->args.flags =
+		HCOMM_CHANNEL_FROM | (link == HC_LIVE_LINKS - 1 ? 0 : HCOMM_CHANNEL_GRANT_ONLY);
 	c->args.buffer_bytes = link == HC_LIVE_LINKS - 1 ? 4096 : 0;
 	if (hcomm_open(NULL, &c->s) || hcomm_on_event(c->s, on_event, c) ||
 	    hcomm_join_all_local(c->s, devices, 2, &config, PATIENCE_MS, &c->d))
@@ -226,6 +233,8 @@ static void round_of(struct crew *w, struct pollfd *p)
 			hc_fail("dispatch: %s", hcomm_last_error());
 	for (unsigned i = 0; i < w->count; i++) {
 		now = hc_now_ns();
+		if (w->c[i].at > 1 && w->c[i].at + STILL_NS < now)
+			w->shared->disturbed_until = now + DISTURBED_NS;
 		if (w->c[i].at && w->c[i].at <= now)
 			acts(w, &w->c[i], now);
 	}
@@ -332,7 +341,7 @@ static void judge_shares(const struct hc_live *set, const struct shared *sh,
 
 static void sum_up(const struct hc_live *set, const struct shared *sh, struct hc_live_result *out)
 {
-	uint64_t tries = 0, got = 0;
+	uint64_t lost = 0;
 
 	for (unsigned i = 0; i < set->clients; i++) {
 		const struct account *a = &sh->client[i];
@@ -343,11 +352,12 @@ static void sum_up(const struct hc_live *set, const struct shared *sh, struct hc
 		out->kept += a->kept;
 		out->hints += a->hints;
 		out->unknown += a->unknown;
-		tries += a->tries;
-		got += a->got;
+		out->disturbed += a->disturbed;
+		lost += a->lost;
 	}
 	out->success_percent = percent(out->kept, out->returns);
-	out->tries_percent = percent(got, tries);
+	out->calm_percent =
+		percent(out->kept + lost - out->disturbed, out->returns - out->disturbed);
 	judge_shares(set, sh, out);
 }
 
@@ -406,8 +416,8 @@ static void difference(const struct hcomm_view_status *from, const struct hcomm_
 
 void hc_live_run(const struct hc_live *set, struct hc_live_result *out)
 {
-	struct shared *sh = mmap(NULL, sizeof(*sh), PROT_READ | PROT_WRITE,
-				 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct shared *sh =
+		mmap(NULL, sizeof(*sh), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	struct crew *crew = calloc(1, sizeof(*crew));
 	struct hc_child child[16] = {{0}};
 	struct hcomm_view_status from, to;

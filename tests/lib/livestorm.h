@@ -30,17 +30,18 @@ struct hc_live {
 };
 
 struct hc_live_result {
-	uint64_t granted, asked;      /* in the counted time */
-	uint64_t returns, kept;       /* came back at a hint; and got it */
-	uint64_t hints, unknown;      /* refusals with a time, and without */
-	double success_percent;       /* kept of returns */
-	double hint_percent;          /* the daemon's own count of numeric hints kept */
-	double tries_percent;         /* all who came back, whatever they had been told */
-	double jain[2];               /* the least of all links: who wait, who come back */
-	uint64_t fewest[2], most[2];  /* grants of one client */
-	uint64_t samples, whole;      /* of the books */
+	uint64_t granted, asked;         /* in the counted time */
+	uint64_t returns, kept;          /* came back at a hint; and got it */
+	uint64_t hints, unknown;         /* refusals with a time, and without */
+	double success_percent;          /* kept of returns */
+	double hint_percent;             /* the daemon's own count of numeric hints kept */
+	uint64_t disturbed;              /* returns while the machine stood still, or just after */
+	double calm_percent;             /* kept of the other returns */
+	double jain[2];                  /* the least of all links: who wait, who come back */
+	uint64_t fewest[2], most[2];     /* grants of one client */
+	uint64_t samples, whole;         /* of the books */
 	uint64_t ask_p50_ns, ask_p99_ns; /* one request that is answered at once, by a client */
-	double daemon_cpu_us;         /* processor time of the daemon for each grant */
+	double daemon_cpu_us;            /* processor time of the daemon for each grant */
 };
 
 /* Starts a daemon of its own and ends it. */

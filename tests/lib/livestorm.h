@@ -26,6 +26,7 @@ struct hc_live {
 	unsigned hold_ms; /* mean; from a half to one and a half of it */
 	bool declares;    /* they say how long they will hold */
 	unsigned warm_ms, length_ms;
+	unsigned grants_least; /* for each client on average, or it goes on, ten times at most */
 	unsigned seed;
 };
 

@@ -47,6 +47,7 @@ static struct hc_live_result storm(unsigned waiting, unsigned hold_ms, bool decl
 				    .declares = declares,
 				    .warm_ms = hc_long() ? 3000 : 1000,
 				    .length_ms = hc_long() ? 30000 : 2000,
+				    .grants_least = waiting == 4 ? 12 : 0,
 				    .seed = seed()};
 	struct hc_live_result r;
 

@@ -267,6 +267,22 @@ unsigned long hc_proc_kib(pid_t pid, const char *line)
 	return kib;
 }
 
+uint64_t hc_proc_cpu_ms(pid_t pid)
+{
+	unsigned long long user, system;
+	char path[64], *text, *at;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	text = hc_read_file(path);
+	at = text ? strrchr(text, ')') : NULL;
+	if (!at ||
+	    sscanf(at + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu", &user,
+		   &system) != 2)
+		hc_fail("%s cannot be read", path);
+	free(text);
+	return (user + system) * 1000u / (unsigned long)sysconf(_SC_CLK_TCK);
+}
+
 unsigned hc_log_count(const struct hc_node *n, const char *text)
 {
 	char *log = hc_read_file(n->log), *at = log;

@@ -42,6 +42,8 @@ int hc_raw_daemon(struct hc_run *r, const struct hc_node *n, unsigned deadline_m
 /* Entries of /proc/PID/fd; a line of /proc/PID/status in KiB ("VmRSS"). */
 unsigned hc_proc_fds(pid_t pid);
 unsigned long hc_proc_kib(pid_t pid, const char *line);
+/* Processor time that it has used, all its threads. */
+uint64_t hc_proc_cpu_ms(pid_t pid);
 /* How often `text` stands in the node's log. */
 unsigned hc_log_count(const struct hc_node *n, const char *text);
 /* KiB that a daemon may grow: `plain`, or far more where a sanitizer keeps freed memory. */

@@ -92,6 +92,7 @@ ctl_fn ctl_event;
 ctl_fn ctl_explain;
 ctl_fn ctl_version;
 ctl_fn ctl_admin;
+ctl_fn ctl_drain;
 ctl_fn ctl_ranktable;
 ctl_fn ctl_topology;
 ctl_fn ctl_config;

@@ -55,6 +55,9 @@ static const struct command commands[] = {
 {"explain", "", "CODE", "", "what an error of hcomm or HCCL means", ctl_explain},
 {"log", "level", "LEVEL", "", "set the daemon's log level: error, warn, info or debug", ctl_admin},
 {"reload", "", "", "", "make the daemon read its configuration again", ctl_admin},
+{"drain", "", "", "off",
+	"take no new domains and wait for the end of those there are; a second call ends the wait",
+	ctl_drain},
 {"version", "", "", "", "versions of this program, the library and the daemon", ctl_version},
 };
 /* clang-format on */

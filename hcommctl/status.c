@@ -12,7 +12,7 @@
 #define STATUS_COLUMNS                                                                             \
 	"HEALTH,REMARK,NODE,VERSION,PID,START,UPTIME,DOMAINS,ACTIVE,FORMING,DAMAGED,RANKS,"        \
 	"CLIENTS,DEVICES,SIMULATED,REQUESTS,REFUSED,MALFORMED,EVENTS-LOST,FENCE,SECURITY,SOCKET,"  \
-	"STORAGE"
+	"STORAGE,DRAIN"
 
 static int print(struct ctl *c, const struct ctl_rows *r)
 {

@@ -74,16 +74,19 @@ struct hc_domain {
 	uint32_t next_free;
 	enum hc_phase phase;
 	bool ending;    /* its end was asked for */
+	bool attached;  /* joined by hcomm_attach: it may have been ours before */
 	uint32_t asked; /* connection at which it asked to be taken back, low bits */
 	uint32_t asked_seats;
 	int error; /* FAILED: why */
 	uint32_t rank, nranks, epoch, tag;
-	struct hc_local *local; /* stays with the slot */
-	uint64_t stamp;         /* of a local domain: its use of the table */
+	struct hc_local *local;   /* stays with the slot */
+	struct hc_shared *shared; /* barrier, exchange, memory; NULL before the first use */
+	uint64_t stamp;           /* of a local domain: its use of the table */
 	char name[HC_NAME_MAX + 1];
 };
 
-struct hc_local { /* record and block of a one-rank domain */
+struct hc_local {             /* record and block of a one-rank domain */
+	pthread_mutex_t lock; /* of what a session's lock would cover; zero is its beginning */
 	struct hc_page_record record;
 	struct hc_page_block block;
 };
@@ -188,6 +191,7 @@ struct hcomm_session {
 	uint32_t pause_ms; /* doubled at each attempt in vain */
 	struct hc_sess sess;
 	struct hc_sleeper *sleepers;
+	struct hc_call *aside; /* requests that wait for the next connection; aside.c */
 
 	struct hc_env env;
 	char socket[HC_SOCKET_PATH_MAX + 1];
@@ -202,6 +206,8 @@ struct hcomm_session {
 	struct hc_slab *slabs;
 	struct hc_seats *seats;
 	struct hc_domain *domains;
+	struct hc_shared *shared; /* those of all domains, also of ended ones that are in use */
+	uint32_t fetching;        /* long values on their way */
 	struct hc_status_slab *status_slabs;
 	bool status_lost;            /* one came and could not be mapped */
 	struct hc_channel *channels; /* chan.h */
@@ -294,6 +300,23 @@ void hc_wait_pass_on(struct hcomm_session *s);
 void hc_wait_drop(struct hcomm_session *s, const char *why);
 /* For close: calls without a waiter are finished with no session, others are nobody's. */
 struct hc_sink hc_wait_quiet(void);
+
+/* Was hcommd restarted? Connect again, if that can be done at once; true when we are connected to
+ * the daemon of that start number. No lock. */
+bool hc_session_touch(struct hcomm_session *s, uint32_t start);
+
+/* ---- status.c ---- */
+/* Why a domain is not ACTIVE, from its record; "" when it does not say. */
+void hc_record_cause(const struct hc_page_record *r, uint64_t id, char *out, size_t size);
+/* ---- aside.c: requests without a waiter, sent again; the lock is held ---- */
+/* Keep a copy of a request that is about to be sent. */
+int hc_aside_keep(struct hc_call *c, const uint8_t *frame, size_t len, int pass);
+/* Its connection was lost. False: it was not kept, or was sent often and long enough. */
+bool hc_aside_put(struct hcomm_session *s, struct hc_call *c);
+void hc_aside_send(struct hcomm_session *s, uint64_t deadline);
+/* What has waited for too long has failed. */
+void hc_aside_expire(struct hcomm_session *s);
+void hc_aside_drop(struct hcomm_session *s); /* at close */
 
 /* ---- event.c ---- */
 void hc_event_queue(struct hcomm_session *s, const struct hc_m_event *e);

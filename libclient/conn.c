@@ -361,13 +361,14 @@ int hc_conn_open(const char *path, const char *job, bool fence, int arena, uint6
 int hc_arena_map(int fd, uint32_t blocks, struct hc_arena **arena)
 {
 	size_t bytes = (size_t)blocks * HC_BLOCK_BYTES;
+	const int seals = fcntl(fd, F_GET_SEALS); /* -1: no memfd at all */
 	struct hc_arena *a;
 	struct stat st;
 	void *map;
 
 	/* we write there: a file that could shrink would be a SIGBUS in the host */
-	if (fstat(fd, &st) || (uint64_t)st.st_size < bytes || !blocks ||
-	    !(fcntl(fd, F_GET_SEALS) & F_SEAL_SHRINK))
+	if (fstat(fd, &st) || (uint64_t)st.st_size < bytes || !blocks || seals < 0 ||
+	    !(seals & F_SEAL_SHRINK))
 		return hc_refuse(HC_E_MALFORMED,
 				 "the op arena of hcommd is not a sealed file of %u blocks",
 				 blocks);

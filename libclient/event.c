@@ -236,6 +236,7 @@ static int dispatch(struct hcomm_session *s, uint64_t deadline)
 			r = HC_E_TIMEOUT;
 	}
 	hc_wait_pass_on(s);
+	hc_aside_expire(s);
 	if (s->events)
 		return deliver_all(s);
 	if (r == HC_E_TIMEOUT && s->fd < 0)

@@ -15,6 +15,7 @@
  * parent may have held them when the child was made.
  */
 #include "client.h"
+#include "shared.h"
 
 #include <errno.h>
 #include <sched.h>
@@ -241,9 +242,10 @@ int hc_domain_new(struct hcomm_session *session, struct hc_domain **out)
 			table.generation = 1;
 		d->phase = HC_PHASE_FORMING;
 		d->error = 0;
-		d->ending = false;
+		d->ending = d->attached = false;
 		d->asked = d->asked_seats = 0;
 		d->id = 0;
+		d->shared = NULL;
 		d->rank = HC_NONE;
 		d->nranks = d->epoch = d->tag = 0;
 		d->name[0] = '\0';
@@ -259,6 +261,7 @@ void hc_domain_free(struct hc_domain *d)
 {
 	hc_chans_end(d);
 	hc_ops_detach(&d->ops);
+	hc_shared_drop(d);
 	pthread_mutex_lock(&table.lock);
 	if (d->link) {
 		*d->link = d->next;

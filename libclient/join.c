@@ -8,7 +8,8 @@
  * up, the membership is given back by `leave`: no rank may be left that nobody stands for.
  *
  * Started with HCOMM_START, the same work waits on the heap without a waiter and is finished by
- * whoever reads the answer, which queues JOIN_DONE or JOIN_FAILED.
+ * whoever reads the answer, which queues JOIN_DONE or JOIN_FAILED. When the connection is lost
+ * before, it is asked again over the next one (aside.c).
  *
  * Slabs: the answer names a slot; the file of that slot came with this answer or an earlier one.
  * Files of several owners may have the same number, and the record tells: it holds the domain's
@@ -20,6 +21,7 @@
  * soon as it has the request. The old block is then marked as no domain's.
  */
 #include "join.h"
+#include "shared.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -45,6 +47,11 @@ int hc_timeout(const struct hcomm_session *s, int timeout_ms, uint32_t usual_ms,
 	else
 		*deadline = hc_deadline(*ms ? *ms : usual_ms);
 	return 0;
+}
+
+uint64_t hc_join_until(const struct hcomm_session *s)
+{
+	return hc_deadline(s->env.timeout_ms ? s->env.timeout_ms : s->connect_timeout_ms);
 }
 
 static int check_name(const char *name, const char *what, struct hc_str *out)
@@ -473,6 +480,7 @@ static int begin(struct hcomm_session *s, const struct hc_request *q, hcomm_doma
 		return hc_refuse(HC_E_NO_MEMORY, "no memory for the request");
 	hc_call_init(&w->call, HC_MSG_joined);
 	w->call.finish = finish;
+	w->call.until = hc_join_until(s);
 	w->handle = handle;
 	r = hc_call_start(s, &w->call, q);
 	if (r) {
@@ -508,7 +516,14 @@ static int run(struct hcomm_session *s, const struct hc_join *j, struct hc_reque
 		return r;
 	d->rank = j->rank;
 	d->nranks = j->nranks;
-	r = j->timeout_ms == HCOMM_START ? begin(s, q, d->handle) : wait(s, q, d);
+	d->attached = j->desc == &hc_desc_attach;
+	if (j->timeout_ms != HCOMM_START) {
+		r = wait(s, q, d);
+	} else {
+		r = begin(s, q, d->handle);
+		if (r == HC_E_PEER_CLOSED && !hc_wait_ready(s, q->deadline))
+			r = begin(s, q, d->handle); /* it was lost before, unnoticed */
+	}
 	if (!r || r == HC_E_IN_PROGRESS)
 		*out = d;
 	else
@@ -653,6 +668,7 @@ void hc_join_again(struct hcomm_session *s, uint64_t deadline)
 			 */
 	s->taking = true;
 	s->again = 0;
+	r = hc_shared_again(s, enough);
 	while (!r && (len = fill_again(s))) {
 		r = hc_conn_send(s->fd, s->out, len, -1, enough);
 		if (!r && !await_again(s, enough))

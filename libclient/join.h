@@ -11,6 +11,9 @@
 int hc_timeout(const struct hcomm_session *s, int timeout_ms, uint32_t usual_ms, uint32_t *ms,
 	       uint64_t *deadline);
 
+/* How long a join that was begun now may take. */
+uint64_t hc_join_until(const struct hcomm_session *s);
+
 struct hc_wishes {
 	uint8_t shared, priority, weight;
 	uint8_t channel_wait;

@@ -81,69 +81,6 @@ HC_EXPORT int hcomm_op_record(hcomm_domain domain, int on)
 	return later(__func__);
 }
 
-HC_EXPORT int hcomm_barrier(hcomm_domain domain, int timeout_ms)
-{
-	(void)domain;
-	(void)timeout_ms;
-	return later(__func__);
-}
-
-HC_EXPORT int hcomm_put(hcomm_domain domain, const char *key, const void *value, uint32_t bytes)
-{
-	(void)domain;
-	(void)key;
-	(void)value;
-	(void)bytes;
-	return later(__func__);
-}
-
-HC_EXPORT int hcomm_get(hcomm_domain domain, const char *key, void *value, uint32_t *bytes,
-			int timeout_ms)
-{
-	(void)domain;
-	(void)key;
-	(void)value;
-	(void)bytes;
-	(void)timeout_ms;
-	return later(__func__);
-}
-
-HC_EXPORT int hcomm_fence(hcomm_domain domain, int timeout_ms)
-{
-	(void)domain;
-	(void)timeout_ms;
-	return later(__func__);
-}
-
-HC_EXPORT int hcomm_mem_register(hcomm_domain domain, void *address, uint64_t bytes,
-				 enum hcomm_memory_kind kind, uint64_t key)
-{
-	(void)domain;
-	(void)address;
-	(void)bytes;
-	(void)kind;
-	(void)key;
-	return later(__func__);
-}
-
-HC_EXPORT int hcomm_mem_lookup(hcomm_domain domain, uint32_t rank, uint64_t address, uint64_t bytes,
-			       uint64_t *key)
-{
-	(void)domain;
-	(void)rank;
-	(void)address;
-	(void)bytes;
-	(void)key;
-	return later(__func__);
-}
-
-HC_EXPORT int hcomm_mem_unregister(hcomm_domain domain, void *address)
-{
-	(void)domain;
-	(void)address;
-	return later(__func__);
-}
-
 HC_EXPORT int hcomm_bandwidth(hcomm_domain domain, uint32_t source, uint32_t destination,
 			      uint64_t *mbps)
 {

@@ -62,6 +62,20 @@ COLD static int bad_argument(const char *what)
 	return -hc_refuse(HC_E_INVALID, "%s", what);
 }
 
+/* What both calls want of their arguments: 0, or the error that the caller gets. */
+static inline __attribute__((always_inline)) int check(const struct hc_ops_domain *d,
+						       hcomm_domain domain, uint32_t flags,
+						       const struct hcomm_op *op)
+{
+	if (!hc_ops_likely(d != NULL))
+		return not_live(domain);
+	if (!hc_ops_likely(op != NULL))
+		return bad_argument("op is NULL; wanted: where the token lives");
+	if (!hc_ops_likely(flags <= HCOMM_OP_NOWAIT))
+		return bad_argument("flags has unknown bits; wanted: 0 or HCOMM_OP_NOWAIT");
+	return 0;
+}
+
 static inline __attribute__((always_inline)) int begin(struct hc_ops_domain *d, uint32_t seat,
 						       enum hcomm_op_kind kind, uint32_t flags,
 						       struct hcomm_op *op)
@@ -81,14 +95,11 @@ HC_EXPORT __attribute__((flatten)) int hcomm_op_begin(hcomm_domain domain, enum 
 						      struct hcomm_op *op)
 {
 	struct hc_ops_domain *d = live(domain);
+	int r = check(d, domain, flags, op);
 
 	(void)bytes; /* for the flight recorder */
-	if (!hc_ops_likely(d != NULL))
-		return not_live(domain);
-	if (!hc_ops_likely(op != NULL))
-		return bad_argument("op is NULL; wanted: where the token lives");
-	if (!hc_ops_likely(flags <= HCOMM_OP_NOWAIT))
-		return bad_argument("flags has unknown bits; wanted: 0 or HCOMM_OP_NOWAIT");
+	if (!hc_ops_likely(!r))
+		return r;
 	return begin(d, 0, kind, flags, op);
 }
 
@@ -96,15 +107,12 @@ HC_EXPORT int hcomm_op_begin_rank(hcomm_domain domain, uint32_t rank, enum hcomm
 				  uint64_t bytes, uint32_t flags, struct hcomm_op *op)
 {
 	struct hc_ops_domain *d = live(domain);
+	int r = check(d, domain, flags, op);
 	uint32_t seat;
 
 	(void)bytes;
-	if (!hc_ops_likely(d != NULL))
-		return not_live(domain);
-	if (!hc_ops_likely(op != NULL))
-		return bad_argument("op is NULL; wanted: where the token lives");
-	if (!hc_ops_likely(flags <= HCOMM_OP_NOWAIT))
-		return bad_argument("flags has unknown bits; wanted: 0 or HCOMM_OP_NOWAIT");
+	if (!hc_ops_likely(!r))
+		return r;
 	seat = hc_ops_seat(d, rank);
 	if (seat == HC_NONE)
 		return bad_argument("rank is none of this process in the domain");

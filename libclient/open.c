@@ -14,6 +14,7 @@
  * to HCOMM_LOG_FILE or standard error, by one write so that processes do not mix their lines.
  */
 #include "join.h"
+#include "shared.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -79,6 +80,22 @@ static void on_wake(struct hc_ops_domain *d, void *context)
 	pthread_mutex_lock(&s->lock);
 	hc_send_notice(s, &hc_desc_ops_ended, &m);
 	pthread_mutex_unlock(&s->lock);
+}
+
+bool hc_session_touch(struct hcomm_session *s, uint32_t start)
+{
+	bool same;
+
+	if (pthread_mutex_trylock(&s->lock))
+		return false;
+	if (s->fd >= 0 && !s->reading && !s->taking)
+		hc_wait_read(s, 0, false);
+	if (s->fd < 0 && hc_wait_may_connect(s))
+		hc_wait_connect(s, hc_deadline(HELLO_OP_MS));
+	same = s->fd >= 0 && !s->taking && s->start == start;
+	hc_wait_pass_on(s);
+	pthread_mutex_unlock(&s->lock);
+	return same;
 }
 
 /*
@@ -243,8 +260,10 @@ static void free_maps(struct hcomm_session *s, bool mapped)
 static void close_in_child(struct hcomm_session *s, const struct hc_sink *quiet)
 {
 	hc_sess_lost(&s->sess, quiet);
+	hc_aside_drop(s);
 	s->wake_fd = -1;
 	hc_events_free(s);
+	hc_shared_free_all(s, false);
 	free_maps(s, false);
 	free(s);
 }
@@ -270,12 +289,14 @@ HC_EXPORT void hcomm_close(struct hcomm_session *session)
 		hc_domain_free(session->domains);
 	session->event_fn = NULL;
 	hc_sess_lost(&session->sess, &quiet);
+	hc_aside_drop(session);
 	hc_chans_close(session);
 	close_fd(session->fd);
 	close_fd(session->poll_fd);
 	close_fd(session->wake_fd);
 	close_fd(session->log_fd);
 	hc_events_free(session);
+	hc_shared_free_all(session, true);
 	free_maps(session, true);
 	hc_process_leave(session->stamp);
 	pthread_mutex_destroy(&session->lock);

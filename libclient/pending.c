@@ -28,7 +28,7 @@ void hc_call_init(struct hc_call *c, uint16_t want)
 	/* not `small`: clearing it would cost more than the rest of a request */
 	memset(c, 0, offsetof(struct hc_call, small));
 	c->want = want;
-	c->fd = -1;
+	c->fd = c->pass = -1;
 }
 
 void hc_call_fini(struct hc_call *c)
@@ -40,6 +40,11 @@ void hc_call_fini(struct hc_call *c)
 	if (c->fd >= 0)
 		close(c->fd);
 	c->fd = -1;
+	free(c->frame);
+	c->frame = NULL;
+	if (c->pass >= 0)
+		close(c->pass);
+	c->pass = -1;
 }
 
 static struct hc_call **place(struct hc_sess *s, uint32_t id)
@@ -54,7 +59,7 @@ static struct hc_call **place(struct hc_sess *s, uint32_t id)
 bool hc_sess_carries(uint16_t want)
 {
 	return want == HC_MSG_joined || want == HC_MSG_batch_r || want == HC_MSG_channel_want_r ||
-	       want == HC_MSG_channel_open_r;
+	       want == HC_MSG_channel_open_r || want == HC_MSG_sync_open_r;
 }
 
 static uint32_t fresh_id(struct hc_sess *s)
@@ -67,14 +72,8 @@ static uint32_t fresh_id(struct hc_sess *s)
 	return id;
 }
 
-int hc_sess_request(struct hc_sess *s, struct hc_call *c, const struct hc_desc *d, const void *msg,
-		    uint8_t *buf, size_t cap, size_t *len)
+static void enter(struct hc_sess *s, struct hc_call *c, uint32_t id)
 {
-	uint32_t id = fresh_id(s);
-	int r = hc_frame_write(buf, cap, d, s->version, id, 0, msg, len);
-
-	if (r)
-		return r;
 	c->id = id;
 	c->done = false;
 	c->waiting = true;
@@ -82,6 +81,30 @@ int hc_sess_request(struct hc_sess *s, struct hc_call *c, const struct hc_desc *
 	s->bucket[id % HC_SESS_BUCKETS] = c;
 	s->waiting++;
 	s->carriers += hc_sess_carries(c->want);
+}
+
+int hc_sess_request(struct hc_sess *s, struct hc_call *c, const struct hc_desc *d, const void *msg,
+		    uint8_t *buf, size_t cap, size_t *len)
+{
+	uint32_t id = fresh_id(s);
+	int r = hc_frame_write(buf, cap, d, s->version, id, 0, msg, len);
+
+	if (!r)
+		enter(s, c, id);
+	return r;
+}
+
+int hc_sess_again(struct hc_sess *s, struct hc_call *c, uint8_t *frame, size_t len)
+{
+	uint32_t id = fresh_id(s);
+	int i;
+
+	/* length, then version, type, id; see frame.h */
+	if (len < HC_HEAD_BYTES || (frame[4] << 8 | frame[5]) != s->version)
+		return HC_E_VERSION;
+	for (i = 0; i < 4; i++)
+		frame[8 + i] = (uint8_t)(id >> (24 - 8 * i));
+	enter(s, c, id);
 	return 0;
 }
 

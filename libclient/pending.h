@@ -36,6 +36,11 @@ struct hc_call {
 	 * session is NULL when it is being closed */
 	void (*finish)(struct hcomm_session *session, struct hc_call *call);
 	struct hc_sleeper *sleeper;
+	/* without a waiter: sent again over a new connection, until that time (0: never) */
+	uint64_t until;
+	uint8_t *frame; /* as it was sent */
+	size_t frame_len;
+	int pass; /* descriptor that goes with it, or -1 */
 	uint8_t small[HC_CALL_SMALL];
 };
 
@@ -65,12 +70,14 @@ struct hc_sink {
 
 void hc_sess_init(struct hc_sess *s);
 void hc_call_init(struct hc_call *c, uint16_t want);
-/* Free what the answer took: heap and an unclaimed descriptor. */
+/* Free what the answer took (heap and an unclaimed descriptor), and what was kept to be sent. */
 void hc_call_fini(struct hc_call *c);
 
 /* Number and encode a request; it waits from here on. 0, BUFFER_OVERFLOW, LIMIT. */
 int hc_sess_request(struct hc_sess *s, struct hc_call *c, const struct hc_desc *d, const void *msg,
 		    uint8_t *buf, size_t cap, size_t *len);
+/* A request whose connection was lost, for this one: its bytes get a new id. 0, VERSION. */
+int hc_sess_again(struct hc_sess *s, struct hc_call *c, uint8_t *frame, size_t len);
 /* Encode a message that gets no answer. */
 int hc_sess_notice(struct hc_sess *s, const struct hc_desc *d, const void *msg, uint8_t *buf,
 		   size_t cap, size_t *len);

@@ -38,6 +38,13 @@ static void copy_cause(const struct hc_page_record *r, char *out, size_t size)
 	out[0] = '\0';
 }
 
+void hc_record_cause(const struct hc_page_record *r, uint64_t id, char *out, size_t size)
+{
+	copy_cause(r, out, size);
+	if (atomic_load_explicit(&r->id, memory_order_acquire) != id)
+		out[0] = '\0'; /* that of another domain */
+}
+
 /* False when the domain is no longer in its record. */
 static bool from_record(const struct hc_domain *d, struct hcomm_status *s)
 {

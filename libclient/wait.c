@@ -93,6 +93,8 @@ static void wake_all(struct hcomm_session *s)
 
 static void on_done(void *context, struct hc_call *c)
 {
+	if (c->finish && hc_aside_put(context, c))
+		return;
 	if (c->finish)
 		c->finish(context, c);
 	else if (c->sleeper)
@@ -285,7 +287,8 @@ static int dial(struct hcomm_session *s, uint64_t deadline, int arena, struct hc
 	uint64_t hello = hc_deadline(HC_HELLO_MS);
 	int r;
 
-	if (hello > deadline)
+	/* later ones are tried again; the first has all the time that the caller gave */
+	if (hello > deadline || !s->generation)
 		hello = deadline;
 	r = hc_conn_open(s->socket, s->env.job, s->registered, arena, hello, g);
 	if (r == HC_E_INVALID && arena >= 0) /* not wanted: another one will do */
@@ -314,6 +317,8 @@ int hc_wait_connect(struct hcomm_session *s, uint64_t deadline)
 			s->socket, (unsigned long long)s->number);
 		if (s->domains)
 			hc_join_again(s, deadline);
+		if (s->aside && s->fd >= 0)
+			hc_aside_send(s, hc_deadline(HC_REQUEST_MS));
 		if (s->channels && s->fd >= 0)
 			hc_chans_again(s);
 	}
@@ -376,12 +381,8 @@ void hc_wait_drop(struct hcomm_session *s, const char *why)
 		lose(s, why);
 }
 
-static int put(struct hcomm_session *s, size_t len, int pass, uint64_t deadline)
+static int dropped(struct hcomm_session *s)
 {
-	int r = hc_conn_send(s->fd, s->out, len, pass, deadline);
-
-	if (r != HC_E_PEER_CLOSED)
-		return r;
 	hc_wait_drop(s, "closed by hcommd");
 	return closed(s);
 }
@@ -412,10 +413,14 @@ int hc_call_start(struct hcomm_session *s, struct hc_call *c, const struct hc_re
 	if (r)
 		return hc_refuse(r, "the request %s is larger than a message may be",
 				 q->desc->name);
-	r = put(s, len, q->pass, q->deadline);
-	if (r)
-		hc_sess_forget(&s->sess, c);
-	return r;
+	if (c->until)
+		r = hc_aside_keep(c, s->out, len, q->pass);
+	if (!r)
+		r = hc_conn_send(s->fd, s->out, len, q->pass, q->deadline);
+	if (!r)
+		return 0;
+	hc_sess_forget(&s->sess, c); /* before a drop: it is the caller's, and not to be finished */
+	return r == HC_E_PEER_CLOSED ? dropped(s) : r;
 }
 
 int hc_call_outcome(struct hcomm_session *s, struct hc_call *c)
@@ -509,5 +514,6 @@ void hc_send_notice(struct hcomm_session *s, const struct hc_desc *d, const void
 
 	if (s->fd < 0 || hc_sess_notice(&s->sess, d, msg, s->out, sizeof(s->out), &len))
 		return;
-	put(s, len, -1, 0);
+	if (hc_conn_send(s->fd, s->out, len, -1, 0) == HC_E_PEER_CLOSED)
+		dropped(s);
 }

@@ -340,19 +340,39 @@ static int put_ranks(const uint32_t *ranks, uint32_t count, uint32_t nranks, str
 	return r;
 }
 
+static struct hc_m_sub sub_msg(const struct hc_parent *p, struct hc_str name, uint32_t ms)
+{
+	return (struct hc_m_sub){.parent = p->id,
+				 .epoch = p->epoch,
+				 .parent_rank = p->rank,
+				 .name = name,
+				 .timeout_ms = ms};
+}
+
+static int join_sub(const struct hc_parent *p, const struct hc_m_sub *m, int timeout_ms,
+		    uint64_t deadline, hcomm_domain *domain)
+{
+	struct hc_join j = {.desc = &hc_desc_sub,
+			    .msg = m,
+			    .pass = -1,
+			    .rank = HC_NONE,
+			    .nranks = m->ranks.count,
+			    .timeout_ms = timeout_ms,
+			    .deadline = deadline};
+
+	return hc_join_run(p->session, &j, domain);
+}
+
 HC_EXPORT int hcomm_sub(hcomm_domain parent, const uint32_t *ranks, uint32_t count, uint64_t sub_id,
 			const struct hcomm_config *config, int timeout_ms, hcomm_domain *domain)
 {
-	struct hc_m_sub m = {.sub_id = sub_id};
-	struct hc_join j = {.desc = &hc_desc_sub,
-			    .msg = &m,
-			    .pass = -1,
-			    .rank = HC_NONE,
-			    .nranks = count,
-			    .timeout_ms = timeout_ms};
+	struct hc_arr members = {0};
+	struct hc_m_sub m;
 	struct hc_wishes w;
 	struct hc_parent p;
 	uint8_t *list = NULL;
+	uint64_t deadline;
+	uint32_t ms;
 	int r = 0;
 
 	if (!domain || !ranks || !count || count > RANKS_MAX)
@@ -366,18 +386,17 @@ HC_EXPORT int hcomm_sub(hcomm_domain parent, const uint32_t *ranks, uint32_t cou
 	if (!r)
 		r = hc_parent_get(parent, false, &p);
 	if (!r)
-		r = hc_timeout(p.session, timeout_ms, p.session->connect_timeout_ms, &m.timeout_ms,
-			       &j.deadline);
+		r = hc_timeout(p.session, timeout_ms, p.session->connect_timeout_ms, &ms,
+			       &deadline);
 	if (!r)
-		r = put_ranks(ranks, count, p.nranks, &m.ranks, &list);
+		r = put_ranks(ranks, count, p.nranks, &members, &list);
 	if (r)
 		return -r;
 	*domain = 0;
-	m.parent = p.id;
-	m.epoch = p.epoch;
-	m.parent_rank = p.rank;
-	m.name = w.name;
-	r = hc_join_run(p.session, &j, domain);
+	m = sub_msg(&p, w.name, ms);
+	m.sub_id = sub_id;
+	m.ranks = members;
+	r = join_sub(&p, &m, timeout_ms, deadline, domain);
 	free(list);
 	return -r;
 }
@@ -460,15 +479,13 @@ static int start_split(const struct hc_parent *p, const struct hc_m_split *m,
 		return hc_refuse(HC_E_NO_MEMORY, "no memory for the request");
 	hc_call_init(&w->call, HC_MSG_split_r);
 	w->call.finish = finish_split;
+	w->call.until = hc_join_until(p->session);
 	w->handle = d->handle;
 	hc_str_copy(wish->name, w->name, sizeof(w->name));
-	w->sub = (struct hc_m_sub){.parent = p->id,
-				   .epoch = p->epoch,
-				   .parent_rank = p->rank,
-				   .name = hc_str(w->name),
-				   .timeout_ms = m->timeout_ms};
+	w->sub = sub_msg(p, hc_str(w->name), m->timeout_ms);
 	r = hc_call_start(p->session, &w->call, &q);
 	if (r) {
+		hc_call_fini(&w->call);
 		free(w);
 		return r;
 	}
@@ -487,6 +504,8 @@ static int split_later(const struct hc_parent *p, const struct hc_m_split *m,
 		r = hc_domain_new(p->session, &d);
 	if (!r) {
 		r = start_split(p, m, wish, d);
+		if (r == HC_E_PEER_CLOSED && !hc_wait_ready(p->session, deadline))
+			r = start_split(p, m, wish, d); /* it was lost before, unnoticed */
 		if (r == HC_E_IN_PROGRESS)
 			*domain = d->handle;
 		else
@@ -501,17 +520,7 @@ static int split_now(const struct hc_parent *p, const struct hc_m_split *m,
 		     hcomm_domain *domain)
 {
 	struct hc_request q = {&hc_desc_split, m, -1, deadline + HC_SLACK_MS * HC_MS, 0};
-	struct hc_m_sub sub = {.parent = p->id,
-			       .epoch = p->epoch,
-			       .parent_rank = p->rank,
-			       .name = wish->name,
-			       .timeout_ms = m->timeout_ms};
-	struct hc_join j = {.desc = &hc_desc_sub,
-			    .msg = &sub,
-			    .pass = -1,
-			    .rank = HC_NONE,
-			    .timeout_ms = timeout_ms,
-			    .deadline = deadline};
+	struct hc_m_sub sub = sub_msg(p, wish->name, m->timeout_ms);
 	struct hc_m_split_r group;
 	struct hc_call c;
 	int r;
@@ -524,8 +533,7 @@ static int split_now(const struct hc_parent *p, const struct hc_m_split *m,
 	if (!r && group.ranks.count) {
 		sub.sub_id = group.sub_id;
 		sub.ranks = group.ranks;
-		j.nranks = group.ranks.count;
-		r = hc_join_run(p->session, &j, domain);
+		r = join_sub(p, &sub, timeout_ms, deadline, domain);
 	}
 	hc_call_fini(&c);
 	return r;

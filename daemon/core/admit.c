@@ -36,6 +36,7 @@ static void lay_out(struct hc_admit *s, struct hc_mem *m, const struct hc_admit_
 	s->flow_node = hc_mem_take(m, s->flows.cap, sizeof(*s->flow_node));
 	s->set_node = hc_mem_take(m, entries, sizeof(*s->set_node));
 	s->end_node = hc_mem_take(m, lim->pieces, sizeof(*s->end_node));
+	s->absent_node = hc_mem_take(m, lim->pieces, sizeof(*s->absent_node));
 	hc_links_init(&s->in_flow, m, entries);
 	hc_links_init(&s->in_link, m, lim->pieces);
 	hc_links_init(&s->in_idle, m, s->flows.cap);
@@ -156,7 +157,7 @@ static void undo(struct hc_admit *s, uint64_t now, uint32_t request)
 	hc_adm_leave(s, request);
 	for (i = r->first; i < r->first + r->npieces; i++)
 		if (s->piece[i].granted)
-			hc_adm_give_back(s, now, i);
+			hc_adm_give_back(s, now, i, true);
 	hc_assert(!r->ngranted);
 	hc_spans_put(&s->spans, r->first, r->span);
 	s->npieces -= r->npieces;
@@ -211,7 +212,6 @@ static void on_timer(struct hc_admit *s, uint64_t now, uint32_t request)
 		join_set(s, request);
 		break;
 	case HC_ADMIT_AWAITED:
-		hc_adm_judge(s, now, request);
 		s->counts.hints_unused++;
 		end_with(s, now, request, HC_ADMIT_NEWS_EXPIRED);
 		return;
@@ -248,16 +248,12 @@ uint64_t hc_admit_deadline(const struct hc_admit *s)
 }
 
 /* Its turn came. Nobody is told of a ticket whose owner is away: it said that it comes back. */
-void hc_adm_granted(struct hc_admit *s, uint64_t now, uint32_t request)
+void hc_adm_granted(struct hc_admit *s, uint32_t request)
 {
 	struct hc_adm_request *r = &s->request[request];
 
-	if (r->state == HC_ADMIT_AWAITED) {
-		hc_adm_judge(s, now, request);
-		r->absent = true;
-	} else {
+	if (!r->absent)
 		tell(s, request, HC_ADMIT_NEWS_GRANTED);
-	}
 	r->state = HC_ADMIT_GRANTED;
 	s->counts.granted_later++;
 	hc_adm_timer(s, request);
@@ -348,7 +344,6 @@ static void grant(struct hc_admit *s, uint64_t now, uint32_t request)
 	hc_adm_commit(s, now, request);
 	hc_adm_leave(s, request);
 	r->state = HC_ADMIT_GRANTED;
-	r->absent = false;
 	hc_adm_timer(s, request);
 }
 
@@ -442,10 +437,62 @@ static void count_return(struct hc_admit *s, uint64_t now, const struct hc_adm_r
 {
 	if (r->hint_at == HC_NEVER || now < r->hint_at)
 		return;
+	hc_adm_judge(s, now, r, granted);
 	if (granted)
 		s->counts.hints_kept++;
 	else
 		s->counts.hints_broken++;
+}
+
+/* Of those that were granted something on a link while they are away, the one that comes last.
+ * Not on a link that shrank, where nobody could get what another one gives. */
+static uint32_t lender(const struct hc_admit *s, uint64_t now, const struct hc_adm_request *r)
+{
+	const struct hc_adm_link *l;
+	uint32_t n, piece, latest = HC_NONE;
+
+	HC_ADM_EACH_ENTRY(s, r, n)
+	{
+		l = &s->link[s->entry[n - 1].link];
+		piece = hc_tree_last(s->absent_node, l->absent);
+		if (piece == HC_NONE || s->absent_node[piece].key <= now ||
+		    s->request[s->piece[piece].request].npieces > 1 || !l->fact.up ||
+		    l->used[0] > l->limit || l->used[1] > l->limit || l->used_vcs > l->fact.vcs)
+			continue;
+		if (latest == HC_NONE || s->absent_node[piece].key > s->absent_node[latest].key)
+			latest = piece;
+	}
+	return latest;
+}
+
+/*
+ * The caller is here and its time has come, but what it needs is kept for one who comes later.
+ * That one lends it, and goes back to its place in the set, before all larger tickets.
+ */
+static bool borrow(struct hc_admit *s, uint64_t now, uint32_t request)
+{
+	const uint32_t piece = lender(s, now, &s->request[request]);
+	struct hc_adm_request *from;
+	uint32_t other;
+
+	if (piece == HC_NONE || now < s->request[request].hint_at)
+		return false;
+	other = s->piece[piece].request;
+	from = &s->request[other];
+	hc_adm_give_back(s, now, piece, false);
+	if (hc_adm_enter(s, other) || !hc_adm_place(s, request, HC_ADM_ANYWAY)) {
+		hc_adm_leave(s, other);
+		hc_adm_take(s, now, piece);
+		return false;
+	}
+	hc_adm_uncharge(s, s->piece[piece].link, from, s->piece[piece].cost);
+	grant(s, now, request);
+	from->state = HC_ADMIT_AWAITED;
+	from->absent = false;
+	hc_adm_enqueue(s, other);
+	hc_adm_timer(s, other);
+	s->counts.granted_later--; /* it was, and is not any more */
+	return true;
 }
 
 static int again_later(struct hc_admit *s, uint64_t now, uint32_t request, bool wait,
@@ -500,9 +547,7 @@ int hc_admit_again(struct hc_admit *s, uint64_t now, uint32_t request, bool wait
 		if (!r->absent)
 			return 0;
 		count_return(s, now, r, true);
-		r->absent = false;
-		r->granted_at = now;
-		hc_adm_restart_hold(s, request);
+		hc_adm_collected(s, now, request);
 		hc_adm_timer(s, request);
 		return 0;
 	case HC_ADMIT_ASLEEP:
@@ -517,7 +562,13 @@ int hc_admit_again(struct hc_admit *s, uint64_t now, uint32_t request, bool wait
 		}
 		hc_adm_enqueue(s, request);
 		return again_later(s, now, request, wait, deadline, hint_ns);
-	case HC_ADMIT_AWAITED: return again_later(s, now, request, wait, deadline, hint_ns);
+	case HC_ADMIT_AWAITED:
+		if (borrow(s, now, request)) {
+			count_return(s, now, r, true);
+			s->counts.granted_later++;
+			return 0;
+		}
+		return again_later(s, now, request, wait, deadline, hint_ns);
 	}
 	hc_panic(__FILE__, __LINE__, "a state of a request");
 }
@@ -542,7 +593,7 @@ void hc_admit_release_piece(struct hc_admit *s, uint64_t now, uint32_t request, 
 		hc_admit_release(s, now, request);
 		return;
 	}
-	hc_adm_give_back(s, now, r->first + piece);
+	hc_adm_give_back(s, now, r->first + piece, true);
 }
 
 void hc_admit_release(struct hc_admit *s, uint64_t now, uint32_t request)

@@ -10,7 +10,7 @@
 
 /* What one link adds up to. */
 struct sums {
-	uint64_t used[2], used_vcs, cost, declared, rate;
+	uint64_t used[2], cost, absent, declared;
 	uint64_t demand[HC_ADMIT_CLASSES], entries[HC_ADMIT_CLASSES], asleep[HC_ADMIT_CLASSES];
 	uint64_t set, set_demand;
 };
@@ -27,7 +27,7 @@ static void check_piece(const struct hc_admit *s, uint32_t piece)
 static void sum_granted(const struct hc_admit *s, uint32_t link, struct sums *t)
 {
 	const struct hc_adm_link *l = &s->link[link];
-	uint32_t i, count = 0, ends = 0, bits = 0;
+	uint32_t i, count = 0, ends = 0, bits = 0, away = 0;
 	uint64_t word;
 	unsigned w;
 
@@ -39,6 +39,8 @@ static void sum_granted(const struct hc_admit *s, uint32_t link, struct sums *t)
 		t->used[0] += p->need[0];
 		t->used[1] += p->need[1];
 		t->cost += p->cost;
+		t->absent += s->request[p->request].absent ? p->cost : 0;
+		away += s->request[p->request].absent;
 		ends += s->request[p->request].hold_ns > 0;
 		t->declared += s->request[p->request].hold_ns ? p->cost : 0;
 		count++;
@@ -49,6 +51,7 @@ static void sum_granted(const struct hc_admit *s, uint32_t link, struct sums *t)
 			bits++;
 	hc_assert(count == l->granted.count && count == l->used_vcs && bits == count);
 	hc_assert(l->grants - l->releases == count);
+	hc_assert((l->absent ? s->absent_node[l->absent - 1].count : 0) == away);
 	hc_assert((l->ends ? s->end_node[l->ends - 1].count : 0) == ends);
 }
 
@@ -132,10 +135,11 @@ static void check_link(const struct hc_admit *s, uint32_t link)
 	if (s->entry[n - 1].link == link)
 		sum_entry(s, &s->entry[n - 1], &t);
 	hc_assert(t.used[0] == l->used[0] && t.used[1] == l->used[1] && t.cost == l->used_cost);
-	hc_assert(t.declared == l->declared_cost);
+	hc_assert(t.declared == l->declared_cost && t.absent == l->used_absent);
 	hc_assert(t.set == l->set_count && t.set_demand == l->set_demand);
 	check_tree(s->set_node, l->set);
 	check_tree(s->end_node, l->ends);
+	check_tree(s->absent_node, l->absent);
 	for (c = 0; c < HC_ADMIT_CLASSES; c++) {
 		hc_assert(t.entries[c] == l->class[c].entries && t.demand[c] == l->class[c].demand);
 		hc_assert(t.asleep[c] == l->asleep[c]);

@@ -2,82 +2,64 @@
 /*
  * Hints: when a refused caller should come back.
  *
- * A hint has two parts. The first is when it would be the ticket's turn: what is ahead of it in its
- * class and above, and what it needs itself, less what is free, against how fast the link gives
- * back. Where the holders declared how long they hold, their ends are added up in order until there
- * is enough; else it goes by the mean time that something granted is held (what was occupied, over
- * time, for what came back: a holder that never ends counts too). With neither the hint is unknown.
+ * First, when its turn is. Where the holders declared how long they hold, their ends are added up
+ * in order until there is enough for what is ahead (its class and above, and the set) and for
+ * itself. Else it goes by the mean time that something granted is held: what was occupied, over
+ * time, for what came back, so that a holder that never ends counts too. With neither, or too few
+ * releases to say anything, the hint is unknown.
  *
- * At its turn the ticket wakes and nobody but smaller tickets takes from its links, so how long it
- * then waits hardly depends on how good the first part was. The second part, the lead, covers this
- * wait: the time within which 99.5 % of former tickets of the link were granted, counted in units
- * of what the link takes to give back what such a ticket needs, with the newer half of the
- * observations counting most. A link that has seen little is given a generous guess, which only
- * costs time, until there are enough.
+ * Tickets then *wake* one after the other, no faster than the link serves them: each books its step
+ * after the last one. The estimate is stretched by a half and more while little was seen, since
+ * what a ticket leaves unused until it wakes goes to others, but tickets that wake faster than they
+ * are served would break the hints of all behind them. An awake ticket is in the set, so nobody but
+ * smaller tickets takes from its links.
+ *
+ * Last, the caller is told to come a *lead* after the waking. The lead follows how hints went on
+ * this link: a quarter longer when one was broken (once within a lead, for they break in groups), a
+ * 2048th shorter when one was kept. It is counted in units of what the link takes to give back
+ * what the ticket needs, and is at most six times the mean holding time. Longer would cost more
+ * than it gains: what is kept for one who comes later is lent to one whose time has come.
  */
 #include "admitimp.h"
 
 #include <string.h>
 
-#define UNIT_MIN_NS   100000u
-#define SAMPLES_TRUST 200u
-#define SAMPLES_FADE  1024u
+#define UNIT_MIN_NS     100000u
+#define HINT_MAX_NS     10000000000000000u /* further than that is not known */
+#define RELEASES_LEAST  8u
+#define RELEASES_FEW    64u
+#define JUDGED_FEW      1000u
+#define LEAD_MAX        6u /* mean holding times */
+#define FACTOR_FIRST    (6u << 8)
+#define FACTOR_DECLARED (1u << 8)
+#define FACTOR_MIN      256u
+#define FACTOR_MAX      (4096u << 8)
 
-/* ---- how late tickets are ---- */
+/* ---- the lead ---- */
 
-static unsigned mark_of(uint64_t late_ns, uint64_t unit_ns)
+static uint32_t factor_of(const struct hc_adm_lead *m, bool declared)
 {
-	const uint64_t x = late_ns / ((unit_ns >> 6) + 1);
-	unsigned log, mark;
-
-	if (!x)
-		return 0;
-	log = 63u - (unsigned)__builtin_clzll(x);
-	mark = 1 + 4 * log + (unsigned)(((x << 2) >> log) & 3);
-	return mark < HC_ADMIT_MARKS ? mark : HC_ADMIT_MARKS - 1;
+	return m->factor ? m->factor : declared ? FACTOR_DECLARED : FACTOR_FIRST;
 }
 
-/* The upper edge of a mark. */
-static uint64_t mark_ns(unsigned mark, uint64_t unit_ns)
+static uint64_t lead(const struct hc_adm_lead *m, bool declared, uint64_t unit_ns)
 {
-	const uint64_t step = (unit_ns >> 6) + 1;
-
-	if (!mark)
-		return step;
-	mark--;
-	return (step * (5 + mark % 4) << mark / 4) >> 2;
+	return (unit_ns >> 8) * factor_of(m, declared);
 }
 
-static uint64_t lead(const struct hc_adm_marks *m, bool declared, uint64_t unit_ns)
+void hc_adm_judge(struct hc_admit *s, uint64_t now, const struct hc_adm_request *r, bool kept)
 {
-	const unsigned guess = mark_of(unit_ns * (declared ? 1 : 6), unit_ns);
-	const uint32_t allowed = m->sum / 200;
-	uint32_t above = 0;
-	unsigned i;
+	struct hc_adm_lead *m = &s->link[r->hint_link].lead[r->declared];
+	uint32_t f = factor_of(m, r->declared);
 
-	for (i = HC_ADMIT_MARKS - 1; i; i--) {
-		above += m->count[i];
-		if (i == guess && m->sum < SAMPLES_TRUST)
-			above++;
-		if (above > allowed)
-			break;
-	}
-	return mark_ns(i, unit_ns);
-}
-
-void hc_adm_judge(struct hc_admit *s, uint64_t now, uint32_t request)
-{
-	const struct hc_adm_request *r = &s->request[request];
-	struct hc_adm_marks *m = &s->link[r->hint_link].marks[r->declared];
-	unsigned i;
-
-	m->count[mark_of(now - r->wake_at, r->unit_ns)]++;
-	if (++m->sum < SAMPLES_FADE)
-		return;
-	m->sum = 0;
-	for (i = 0; i < HC_ADMIT_MARKS; i++) {
-		m->count[i] /= 2;
-		m->sum += m->count[i];
+	if (kept) {
+		f -= f / (m->judged < JUDGED_FEW ? 512 : 2048);
+		m->factor = f > FACTOR_MIN ? f : FACTOR_MIN;
+		m->judged++;
+	} else if (now >= m->raised_at + lead(m, r->declared, r->unit_ns)) {
+		m->factor = f + f / 4 < FACTOR_MAX ? f + f / 4 + 1 : FACTOR_MAX;
+		m->raised_at = now;
+		m->judged++;
 	}
 }
 
@@ -85,7 +67,7 @@ void hc_adm_judge(struct hc_admit *s, uint64_t now, uint32_t request)
 
 static uint64_t to_ns(double ns)
 {
-	return ns < 9e18 ? (uint64_t)ns : HC_ADMIT_HINT_NONE;
+	return ns < (double)HINT_MAX_NS ? (uint64_t)ns : HC_ADMIT_HINT_NONE;
 }
 
 /* By the declared ends alone; HINT_NONE when they do not add up to it. */
@@ -106,29 +88,81 @@ static uint64_t by_ends(const struct hc_admit *s, const struct hc_adm_link *l, u
 	return HC_ADMIT_HINT_NONE;
 }
 
-static uint64_t by_rate(const struct hc_adm_link *l, uint64_t now, uint64_t cost)
+/* Releases that say something: all who hold now could have come and gone twice, or a few. */
+static bool was_seen(const struct hc_adm_link *l)
 {
-	double occupied = (double)l->occupied;
-
-	if (now > l->seen_at)
-		occupied += (double)l->used_cost * (double)((now >> 10) - (l->seen_at >> 10));
-	if (l->returned)
-		return to_ns((double)cost * 1024 * (occupied / (double)l->returned) /
-			     HC_ADMIT_COST_ONE);
-	if (l->declared_rate)
-		return to_ns((double)cost * (1u << 30) / (double)l->declared_rate);
-	return HC_ADMIT_HINT_NONE;
+	return l->returned &&
+	       (l->releases >= RELEASES_LEAST || l->releases >= 2 * (uint64_t)l->used_vcs);
 }
 
-static uint64_t ahead_of(const struct hc_adm_request *r, const struct hc_adm_entry *e,
-			 const struct hc_adm_link *l)
+/* By the mean time that something is held; with or without what it lay uncollected before. */
+static uint64_t by_rate(const struct hc_adm_link *l, uint64_t now, uint64_t cost, bool collected)
 {
-	uint64_t cost = l->set_demand;
+	const uint64_t span = now > l->seen_at ? (now >> 10) - (l->seen_at >> 10) : 0;
+	uint64_t occupied = l->occupied + l->used_cost * span;
+	double declared = 0, observed = 0;
+
+	if (collected)
+		occupied -= l->idle + l->used_absent * span;
+	if (l->declared_cost)
+		declared = (double)l->declared_time / (double)l->declared_cost;
+	if (was_seen(l))
+		observed = (double)occupied / (double)l->returned;
+	else if (!l->declared_cost)
+		return HC_ADMIT_HINT_NONE;
+	if (l->releases < RELEASES_FEW && declared > observed)
+		observed = declared;
+	return to_ns((double)cost * 1024 * observed / HC_ADMIT_COST_ONE);
+}
+
+/*
+ * How many would be served before it, and what they cost. In the set, the smaller tickets. In a
+ * flow, those before it, and as many of each other flow as its own turns until then. Anywhere else,
+ * all of its class and above.
+ */
+static uint32_t ahead_of(const struct hc_admit *s, const struct hc_adm_request *r,
+			 const struct hc_adm_entry *e, const struct hc_adm_link *l, uint64_t *cost)
+{
+	const struct hc_adm_class *k = &l->class[r->order];
+	const struct hc_adm_flow *f;
+	uint32_t count, own = 0, others, n;
 	unsigned c;
 
-	for (c = r->order; c < HC_ADMIT_CLASSES; c++)
-		cost += l->class[c].demand + l->asleep[c];
-	return e->where == HC_ADM_OUT ? cost : cost - e->cost;
+	if (e->where == HC_ADM_SET) {
+		count = hc_tree_before(s->set_node, (uint32_t)(e - s->entry));
+		*cost = l->set_demand / l->set_count * count;
+		return count;
+	}
+	count = l->set_count;
+	*cost = l->set_demand;
+	for (c = r->order + 1u; c < HC_ADMIT_CLASSES; c++) {
+		count += l->class[c].entries;
+		*cost += l->class[c].demand;
+	}
+	if (e->where != HC_ADM_FLOW) {
+		*cost += k->demand;
+		return count + k->entries;
+	}
+	f = &s->flow[s->share[e->share].flow[r->order] - 1];
+	for (n = hc_list_first(&f->entries); n != (uint32_t)(e - s->entry);
+	     n = hc_list_next(&s->in_flow, n))
+		own++;
+	others = k->entries - f->entries.count;
+	if (others / (own + 1) >= k->flows)
+		others = (own + 1) * (k->flows - 1);
+	*cost += k->demand / k->entries * (own + others);
+	return count + own + others;
+}
+
+/* Its owner has so much here that its quota holds it up: one of its own has to end. */
+static bool over_quota(const struct hc_admit *s, const struct hc_adm_request *r,
+		       const struct hc_adm_entry *e)
+{
+	const struct hc_adm_share *h = &s->share[e->share];
+	const uint64_t most = (uint64_t)s->link[e->link].limit * r->quota / 100;
+
+	return r->quota < 100 && (h->used[0] + (uint64_t)e->need[0] > most ||
+				  h->used[1] + (uint64_t)e->need[1] > most);
 }
 
 static uint64_t turn_on(const struct hc_admit *s, uint64_t now, const struct hc_adm_request *r,
@@ -137,9 +171,12 @@ static uint64_t turn_on(const struct hc_admit *s, uint64_t now, const struct hc_
 	const struct hc_adm_link *l = hc_adm_link_of(s, e);
 	const uint64_t free =
 		l->used_cost < HC_ADMIT_COST_ONE ? HC_ADMIT_COST_ONE - l->used_cost : 0;
-	const uint64_t ahead = ahead_of(r, e, l);
-	uint64_t cost = ahead + e->cost, ns;
+	uint64_t cost, ns;
+	uint32_t ahead = ahead_of(s, r, e, l, &cost);
 
+	cost += e->cost;
+	if (over_quota(s, r, e))
+		return by_rate(l, now, HC_ADMIT_COST_ONE, false);
 	if (!ahead && l->used[0] + (uint64_t)e->need[0] <= l->limit &&
 	    l->used[1] + (uint64_t)e->need[1] <= l->limit &&
 	    l->used_vcs + (uint64_t)e->need[2] <= l->fact.vcs)
@@ -147,7 +184,7 @@ static uint64_t turn_on(const struct hc_admit *s, uint64_t now, const struct hc_
 	cost = cost > free ? cost - free : e->cost;
 	ns = by_ends(s, l, now, cost);
 	*declared = ns != HC_ADMIT_HINT_NONE;
-	return *declared ? ns : by_rate(l, now, cost);
+	return *declared ? ns : by_rate(l, now, cost, false);
 }
 
 struct turn {
@@ -178,42 +215,89 @@ static struct turn turn_of(const struct hc_admit *s, uint64_t now, const struct 
 
 /* ---- the hint ---- */
 
+/* Half as long again, and the more the less was seen. */
+static uint64_t stretched(const struct hc_adm_link *l, uint64_t ns)
+{
+	uint64_t root = 1;
+
+	while (root < 16 && (root + 1) * (root + 1) <= l->releases)
+		root++;
+	return ns + ns / 2 + 2 * ns / root;
+}
+
+/* Until when wakings are booked: not longer than those who sleep can account for, since some gave
+ * up their tickets. */
+static uint64_t booked_until(const struct hc_adm_link *l, uint64_t now, uint64_t booked,
+			     uint64_t asleep)
+{
+	const uint64_t all = by_rate(l, now, asleep, false);
+	const uint64_t most = now + 2 * stretched(l, all);
+
+	return all == HC_ADMIT_HINT_NONE || booked < most ? booked : most;
+}
+
+/*
+ * From now until it wakes. What was promised to a lower class stays promised, so a higher one
+ * cannot take its step; but steps are stretched, and every third one more fits between them.
+ */
+static uint64_t book(struct hc_adm_link *l, uint8_t order, uint64_t now, uint64_t turn_ns,
+		     uint64_t step_ns)
+{
+	uint64_t lower = 0, asleep = 0, wake, between;
+	unsigned c;
+
+	for (c = 0; c < HC_ADMIT_CLASSES; c++) {
+		asleep += l->asleep[c];
+		lower += c < order ? l->asleep[c] : 0;
+	}
+	wake = between = now + turn_ns;
+	if (asleep && wake < booked_until(l, now, l->booked, asleep) + step_ns)
+		wake = booked_until(l, now, l->booked, asleep) + step_ns;
+	if (asleep && between < booked_until(l, now, l->booked_between, asleep) + 3 * step_ns)
+		between = booked_until(l, now, l->booked_between, asleep) + 3 * step_ns;
+	if (lower && between < wake)
+		l->booked_between = wake = between;
+	else
+		l->booked = wake;
+	return wake - now;
+}
+
 uint64_t hc_adm_hint(struct hc_admit *s, uint64_t now, uint32_t request)
 {
 	struct hc_adm_request *r = &s->request[request];
 	const struct hc_adm_entry *e;
 	struct hc_adm_link *l;
 	struct turn t;
-	uint64_t unit, more;
+	uint64_t unit, more, most, booked;
 
 	if (!r->entries)
 		return HC_ADMIT_HINT_NONE;
 	t = turn_of(s, now, r);
 	e = &s->entry[t.entry];
 	l = hc_adm_link_of(s, e);
-	unit = by_rate(l, now, e->cost);
+	unit = by_rate(l, now, e->cost, true);
 	if (t.ns == HC_ADMIT_HINT_NONE || unit == HC_ADMIT_HINT_NONE)
 		return HC_ADMIT_HINT_NONE;
 	if (unit < UNIT_MIN_NS)
 		unit = UNIT_MIN_NS;
-	more = lead(&l->marks[t.declared], t.declared, unit);
-	if (r->state == HC_ADMIT_ASLEEP) {
-		r->wake_at = now + t.ns;
-		r->hint_link = e->link;
-		r->declared = t.declared;
-		r->unit_ns = unit;
-	}
-	return t.ns + more;
+	if (r->state == HC_ADMIT_AWAITED)
+		return stretched(l, t.ns) + 4 * unit;
+	booked = book(l, r->order, now, t.ns, stretched(l, by_rate(l, now, e->cost, false)));
+	r->wake_at = now + booked;
+	r->hint_link = e->link;
+	r->declared = t.declared && booked == t.ns;
+	r->unit_ns = unit;
+	most = to_ns((double)unit * LEAD_MAX * HC_ADMIT_COST_ONE / e->cost);
+	more = lead(&l->lead[r->declared], r->declared, unit);
+	return booked + (more < most ? more : most);
 }
 
 uint64_t hc_adm_estimate(const struct hc_admit *s, uint64_t now, uint32_t request, uint32_t *ahead)
 {
 	const struct hc_adm_request *r = &s->request[request];
 	const struct hc_adm_entry *e;
-	const struct hc_adm_link *l;
-	const struct hc_adm_flow *f;
 	struct turn t;
-	unsigned c;
+	uint64_t cost;
 
 	*ahead = 0;
 	if (!r->entries)
@@ -222,20 +306,7 @@ uint64_t hc_adm_estimate(const struct hc_admit *s, uint64_t now, uint32_t reques
 			       : HC_ADMIT_HINT_NONE;
 	t = turn_of(s, now, r);
 	e = &s->entry[t.entry];
-	l = hc_adm_link_of(s, e);
-	if (e->where == HC_ADM_SET) {
-		*ahead = hc_tree_before(s->set_node, t.entry);
-	} else {
-		*ahead = l->set_count;
-		for (c = r->order; c < HC_ADMIT_CLASSES; c++)
-			*ahead += l->class[c].entries;
-	}
-	if (e->where == HC_ADM_FLOW) {
-		f = &s->flow[s->share[e->share].flow[r->order] - 1];
-		*ahead -= f->entries.count;
-		for (c = hc_list_first(&f->entries); c != t.entry; c = hc_list_next(&s->in_flow, c))
-			*ahead += 1;
-	}
+	*ahead = ahead_of(s, r, e, hc_adm_link_of(s, e), &cost);
 	if (r->hint_at != HC_NEVER && r->state != HC_ADMIT_WAITING)
 		return r->hint_at > now ? r->hint_at - now : 0;
 	return t.ns;

@@ -64,8 +64,10 @@ uint32_t hc_adm_cost(const struct hc_adm_link *l, const uint32_t need[2])
 /* In units of 1024 ns, so that months of a full link fit. */
 void hc_adm_integrate(struct hc_adm_link *l, uint64_t now)
 {
-	if (now > l->seen_at)
-		l->occupied += l->used_cost * ((now >> 10) - (l->seen_at >> 10));
+	const uint64_t span = now > l->seen_at ? (now >> 10) - (l->seen_at >> 10) : 0;
+
+	l->occupied += l->used_cost * span;
+	l->idle += l->used_absent * span;
 	l->seen_at = now;
 }
 
@@ -89,9 +91,10 @@ static uint64_t *vcs_of(const struct hc_admit *s, uint32_t link)
 	return s->vcs + (size_t)link * (HC_ADMIT_VCS_MAX / 64);
 }
 
-static uint64_t declared_rate(uint32_t cost, uint64_t hold_ns)
+/* In the same units as what was occupied. */
+static uint64_t declared_time(uint32_t cost, uint64_t hold_ns)
 {
-	return ((uint64_t)cost << 30) / hold_ns;
+	return cost * (hold_ns >> 10);
 }
 
 static void expect_end(struct hc_admit *s, uint32_t piece)
@@ -99,12 +102,15 @@ static void expect_end(struct hc_admit *s, uint32_t piece)
 	struct hc_adm_piece *p = &s->piece[piece];
 	const struct hc_adm_request *r = &s->request[p->request];
 	struct hc_adm_link *l = &s->link[p->link];
+	uint64_t begin;
 
 	if (!r->hold_ns)
 		return;
 	l->declared_cost += p->cost;
-	l->declared_rate += declared_rate(p->cost, r->hold_ns);
-	s->end_node[piece] = (struct hc_tree_node){.key = r->granted_at + r->hold_ns, .tie = piece};
+	l->declared_time += declared_time(p->cost, r->hold_ns);
+	/* one whose owner is away begins when it is to come back */
+	begin = r->absent && r->hint_at > r->granted_at ? r->hint_at : r->granted_at;
+	s->end_node[piece] = (struct hc_tree_node){.key = begin + r->hold_ns, .tie = piece};
 	hc_tree_add(s->end_node, &l->ends, piece);
 }
 
@@ -117,22 +123,31 @@ static void forget_end(struct hc_admit *s, uint32_t piece)
 	if (!r->hold_ns)
 		return;
 	l->declared_cost -= p->cost;
-	l->declared_rate -= declared_rate(p->cost, r->hold_ns);
+	l->declared_time -= declared_time(p->cost, r->hold_ns);
 	hc_tree_del(s->end_node, &l->ends, piece);
 }
 
-void hc_adm_restart_hold(struct hc_admit *s, uint32_t request)
+void hc_adm_collected(struct hc_admit *s, uint64_t now, uint32_t request)
 {
-	const struct hc_adm_request *r = &s->request[request];
+	struct hc_adm_request *r = &s->request[request];
+	struct hc_adm_piece *p;
 	uint32_t i;
 
-	for (i = r->first; r->hold_ns && i < r->first + r->npieces; i++) {
-		if (!s->piece[i].granted)
+	hc_assert(r->absent);
+	for (i = r->first; i < r->first + r->npieces; i++) {
+		p = &s->piece[i];
+		if (!p->granted)
 			continue;
-		hc_tree_del(s->end_node, &s->link[s->piece[i].link].ends, i);
-		s->end_node[i].key = r->granted_at + r->hold_ns;
-		hc_tree_add(s->end_node, &s->link[s->piece[i].link].ends, i);
+		hc_adm_integrate(&s->link[p->link], now);
+		s->link[p->link].used_absent -= p->cost;
+		hc_tree_del(s->absent_node, &s->link[p->link].absent, i);
+		forget_end(s, i);
 	}
+	r->absent = false;
+	r->granted_at = now;
+	for (i = r->first; i < r->first + r->npieces; i++)
+		if (s->piece[i].granted)
+			expect_end(s, i);
 }
 
 void hc_adm_take(struct hc_admit *s, uint64_t now, uint32_t piece)
@@ -158,24 +173,28 @@ void hc_adm_take(struct hc_admit *s, uint64_t now, uint32_t piece)
 	l->used_vcs++;
 	h->used_vcs++;
 	l->used_cost += p->cost;
+	l->used_absent += r->absent ? p->cost : 0;
 	l->grants++;
 	vcs_of(s, p->link)[p->vc / 64] |= 1ull << p->vc % 64;
 	hc_list_push(&l->granted, &s->in_link, piece);
 	expect_end(s, piece);
+	if (r->absent) {
+		s->absent_node[piece] = (struct hc_tree_node){.key = r->hint_at, .tie = piece};
+		hc_tree_add(s->absent_node, &l->absent, piece);
+	}
 	r->ngranted++;
 }
 
-/* Older observations fade by 1/32 at each one. */
-static void observe_release(struct hc_adm_link *l, uint64_t now, uint32_t cost)
+/* Older observations fade by 1/256 at each one. */
+static void observe_release(struct hc_adm_link *l, uint32_t cost)
 {
-	hc_adm_integrate(l, now);
-	l->occupied -= l->occupied / 32;
-	l->returned -= l->returned / 32;
+	l->occupied -= l->occupied / 256;
+	l->idle -= l->idle / 256;
+	l->returned -= l->returned / 256;
 	l->returned += cost;
-	l->releases++;
 }
 
-void hc_adm_give_back(struct hc_admit *s, uint64_t now, uint32_t piece)
+void hc_adm_give_back(struct hc_admit *s, uint64_t now, uint32_t piece, bool over)
 {
 	struct hc_adm_piece *p = &s->piece[piece];
 	struct hc_adm_request *r = &s->request[p->request];
@@ -184,8 +203,13 @@ void hc_adm_give_back(struct hc_admit *s, uint64_t now, uint32_t piece)
 	unsigned d;
 
 	hc_assert(p->granted);
-	observe_release(l, now, p->cost);
+	hc_adm_integrate(l, now);
+	if (over)
+		observe_release(l, p->cost);
+	l->releases++;
 	forget_end(s, piece);
+	if (r->absent)
+		hc_tree_del(s->absent_node, &l->absent, piece);
 	p->granted = false;
 	for (d = 0; d < 2; d++) {
 		hc_assert(l->used[d] >= p->need[d] && h->used[d] >= p->need[d]);
@@ -196,6 +220,7 @@ void hc_adm_give_back(struct hc_admit *s, uint64_t now, uint32_t piece)
 	l->used_vcs--;
 	h->used_vcs--;
 	l->used_cost -= p->cost;
+	l->used_absent -= r->absent ? p->cost : 0;
 	vcs_of(s, p->link)[p->vc / 64] &= ~(1ull << p->vc % 64);
 	hc_list_del(&l->granted, &s->in_link, piece);
 	r->ngranted--;

@@ -45,7 +45,7 @@ static bool has_room(const struct hc_admit *s, uint32_t link, const struct hc_ad
 	static const struct hc_adm_share nothing;
 	const struct hc_adm_link *l = &s->link[link];
 	const struct hc_adm_sketch *k = &s->sketch[link];
-	const bool now = mode == HC_ADM_NOW;
+	const bool now = mode <= HC_ADM_ANYWAY;
 	const struct hc_adm_share *h = now ? &s->share[s->entry[k->entry - 1].share] : &nothing;
 	uint64_t most;
 	unsigned d;
@@ -69,7 +69,7 @@ static uint64_t load_of(const struct hc_admit *s, uint32_t link, enum hc_adm_mod
 {
 	const struct hc_adm_link *l = &s->link[link];
 	const struct hc_adm_sketch *k = &s->sketch[link];
-	const bool now = mode == HC_ADM_NOW;
+	const bool now = mode <= HC_ADM_ANYWAY;
 	uint64_t part[3], most = 0;
 	unsigned d;
 

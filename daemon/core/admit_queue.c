@@ -156,6 +156,25 @@ void hc_adm_charge(struct hc_admit *s, uint32_t link, const struct hc_adm_reques
 	hc_adm_unref(s, share);
 }
 
+/* It did not keep what it was charged for. */
+void hc_adm_uncharge(struct hc_admit *s, uint32_t link, const struct hc_adm_request *r,
+		     uint32_t cost)
+{
+	const uint64_t charge = charge_of(cost, r->weight);
+	const uint32_t share = hc_adm_share(s, link, r->owner);
+	const uint32_t flow = s->share[share].flow[r->order];
+	struct hc_adm_flow *f = &s->flow[flow - 1];
+
+	if (flow && f->account >= charge) {
+		if (f->entries.count)
+			flow_out(s, flow - 1);
+		f->account -= charge;
+		if (f->entries.count)
+			flow_in(s, flow - 1);
+	}
+	hc_adm_unref(s, share);
+}
+
 /* First come first served: nearly always at the end, but a ticket that comes back goes to its
  * old place. */
 static void list_insert(struct hc_admit *s, struct hc_list *list, uint32_t entry)
@@ -530,8 +549,9 @@ bool hc_adm_pump(struct hc_admit *s, uint64_t now)
 	if (request == HC_NONE || !hc_adm_place(s, request, HC_ADM_NOW))
 		return true;
 	hc_adm_dequeue(s, request);
+	s->request[request].absent = s->request[request].state == HC_ADMIT_AWAITED;
 	hc_adm_commit(s, now, request);
 	hc_adm_leave(s, request);
-	hc_adm_granted(s, now, request);
+	hc_adm_granted(s, request);
 	return true;
 }

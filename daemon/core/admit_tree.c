@@ -130,6 +130,13 @@ uint32_t hc_tree_first(const struct hc_tree_node *t, uint32_t root)
 	return root - 1;
 }
 
+uint32_t hc_tree_last(const struct hc_tree_node *t, uint32_t root)
+{
+	while (root && t[root - 1].right)
+		root = t[root - 1].right;
+	return root - 1;
+}
+
 /* Up from a right child, and one more: the next in order when there is nothing to the right. */
 static uint32_t climb(const struct hc_tree_node *t, uint32_t number)
 {

@@ -30,6 +30,7 @@ void hc_tree_del(struct hc_tree_node *t, uint32_t *root, uint32_t number);
 /* After a change of need. */
 void hc_tree_renew(struct hc_tree_node *t, uint32_t number);
 uint32_t hc_tree_first(const struct hc_tree_node *t, uint32_t root); /* HC_NONE when empty */
+uint32_t hc_tree_last(const struct hc_tree_node *t, uint32_t root);
 uint32_t hc_tree_next(const struct hc_tree_node *t, uint32_t number);
 /* The first after (key, tie) whose need is within `free`; `any`: from the start. */
 uint32_t hc_tree_fit(const struct hc_tree_node *t, uint32_t root, bool any, uint64_t key,

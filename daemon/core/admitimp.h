@@ -29,7 +29,6 @@
 #define HC_ADMIT_VCS_MAX  4096u
 #define HC_ADMIT_COST_ONE (1u << 20)       /* cost of a whole link */
 #define HC_ADMIT_SET      HC_ADMIT_CLASSES /* the phase before the classes */
-#define HC_ADMIT_MARKS    64u
 
 struct hc_adm_piece {
 	uint32_t from, to, need[2]; /* need in the link's orientation */
@@ -87,10 +86,11 @@ struct hc_adm_class {
 	uint32_t root, entries, flows;
 };
 
-/* How late former tickets were, in units of what was expected: counts by size; see admit_hint.c. */
-struct hc_adm_marks {
-	uint16_t count[HC_ADMIT_MARKS];
-	uint32_t sum;
+/* How much later than its turn a ticket is told to come, in units of 1/256 of what the link takes
+ * to give back what it needs; see admit_hint.c. */
+struct hc_adm_lead {
+	uint32_t factor, judged;
+	uint64_t raised_at;
 };
 
 struct hc_adm_link {
@@ -112,9 +112,13 @@ struct hc_adm_link {
 	uint64_t key, tie;
 	/* what was observed: */
 	uint32_t ends; /* tree of pieces, by declared end */
-	uint64_t declared_cost, declared_rate;
-	uint64_t occupied, returned, seen_at; /* cost * time, cost; fading */
-	struct hc_adm_marks marks[2];         /* hints from the rate; from declared durations */
+	uint64_t declared_cost, declared_time;
+	uint64_t used_absent; /* cost granted while the caller was away */
+	uint64_t occupied, idle, returned,
+		seen_at;                 /* cost * time, of it uncollected, cost; fading */
+	uint64_t booked, booked_between; /* when the last ticket wakes; the last of those between */
+	struct hc_adm_lead lead[2];      /* of hints from the rate; from declared durations */
+	uint32_t absent; /* tree of pieces granted while the caller is away, by hint */
 };
 
 /* What one look at a request adds to a link; all zero between two looks. */
@@ -137,9 +141,10 @@ struct hc_admit {
 	struct hc_adm_flow *flow;
 	struct hc_adm_link *link;
 	struct hc_adm_sketch *sketch;
-	struct hc_tree_node *flow_node, *set_node, *end_node; /* by flow, entry, piece */
-	struct hc_links in_flow, in_link;                     /* by entry, piece */
-	struct hc_links in_idle, in_dirty, in_news;           /* by flow, link, request */
+	struct hc_tree_node *flow_node, *set_node;   /* by flow, entry */
+	struct hc_tree_node *end_node, *absent_node; /* by piece */
+	struct hc_links in_flow, in_link;            /* by entry, piece */
+	struct hc_links in_idle, in_dirty, in_news;  /* by flow, link, request */
 	struct hc_list idle, dirty[HC_ADMIT_CLASSES + 1], news;
 	struct hc_index pairs, owners; /* links by end points, shares by link and owner */
 	struct hc_timers timers;
@@ -153,13 +158,15 @@ uint32_t hc_adm_choice(const struct hc_admit *s, const struct hc_adm_piece *p, u
 uint32_t hc_adm_cost(const struct hc_adm_link *l, const uint32_t need[2]);
 void hc_adm_integrate(struct hc_adm_link *l, uint64_t now);
 void hc_adm_take(struct hc_admit *s, uint64_t now, uint32_t piece);
-void hc_adm_give_back(struct hc_admit *s, uint64_t now, uint32_t piece);
-/* A new start for the declared ends of what it holds. */
-void hc_adm_restart_hold(struct hc_admit *s, uint32_t request);
+/* `over`: its time ended, which says something about how long such are held. */
+void hc_adm_give_back(struct hc_admit *s, uint64_t now, uint32_t piece, bool over);
+/* The caller is back: it is in use from now on. */
+void hc_adm_collected(struct hc_admit *s, uint64_t now, uint32_t request);
 
 /* admit_place.c: does it fit, and where */
 enum hc_adm_mode {
 	HC_ADM_NOW,      /* into what is free, where it may go */
+	HC_ADM_ANYWAY,   /* into what is free, whoever is before it */
 	HC_ADM_EMPTY,    /* into links that nobody uses */
 	HC_ADM_NO_QUOTA, /* and without a quota */
 };
@@ -181,13 +188,16 @@ void hc_adm_unref(struct hc_admit *s, uint32_t share);
 void hc_adm_charge(struct hc_admit *s, uint32_t link, const struct hc_adm_request *r,
 		   uint32_t cost);
 
+void hc_adm_uncharge(struct hc_admit *s, uint32_t link, const struct hc_adm_request *r,
+		     uint32_t cost);
+
 /* admit_hint.c */
 uint64_t hc_adm_hint(struct hc_admit *s, uint64_t now, uint32_t request); /* ns from now */
 uint64_t hc_adm_estimate(const struct hc_admit *s, uint64_t now, uint32_t request, uint32_t *ahead);
-void hc_adm_judge(struct hc_admit *s, uint64_t now, uint32_t request); /* how late it was */
+void hc_adm_judge(struct hc_admit *s, uint64_t now, const struct hc_adm_request *r, bool kept);
 
 /* admit.c */
-void hc_adm_granted(struct hc_admit *s, uint64_t now, uint32_t request);
+void hc_adm_granted(struct hc_admit *s, uint32_t request);
 void hc_adm_timer(struct hc_admit *s, uint32_t request);
 
 static inline struct hc_adm_link *hc_adm_link_of(const struct hc_admit *s,

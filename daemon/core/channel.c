@@ -133,16 +133,16 @@ struct hc_channel *hc_channel_claim(struct hc_core *c, const struct hc_part *p, 
 	return &c->chan->at[slot];
 }
 
-static uint32_t kib(uint32_t buffer)
+static uint64_t ring_bytes(uint32_t buffer)
 {
-	return buffer ? (uint32_t)(HC_RING_FILE_BYTES(buffer) / 1024u) : 0;
+	return buffer ? HC_RING_FILE_BYTES(buffer) : 0;
 }
 
 void hc_channel_set_buffer(struct hc_core *c, struct hc_channel *ch, uint32_t bytes)
 {
 	hc_assert(!ch->buffer);
 	ch->buffer = bytes;
-	hc_user_hold(c, ch->uid, HC_HOLD_MEMORY, kib(bytes));
+	hc_user_charge_memory(c, ch->uid, ring_bytes(bytes));
 }
 
 static void leave_pair(struct hc_core *c, struct hc_channel *ch)
@@ -170,7 +170,7 @@ static void withdraw(struct hc_core *c, struct hc_channel *ch)
 	hc_index_del(&c->chan->by_end, 2 * n + 1);
 	hc_timers_set(&c->chan->timers, c->chan->nwants + n, HC_NEVER);
 	hc_user_unhold(c, ch->uid, HC_HOLD_CHANNELS, 1);
-	hc_user_unhold(c, ch->uid, HC_HOLD_MEMORY, kib(ch->buffer));
+	hc_user_release_memory(c, ch->uid, ring_bytes(ch->buffer));
 	c->chan->changes++;
 }
 

@@ -222,20 +222,21 @@ static struct hc_channel *lacks_me(struct asking *a, const struct hc_m_want_piec
 	return NULL;
 }
 
+static uint64_t ring_bytes(const struct hc_m_want_piece *piece)
+{
+	return piece->buffer_bytes ? HC_RING_FILE_BYTES(piece->buffer_bytes) : 0;
+}
+
 /* The first who takes an end of it says what it is to be. */
 static int make_it(struct asking *a, struct hc_channel *ch, const struct hc_m_want_piece *piece)
 {
-	const uint32_t kib =
-		piece->buffer_bytes ? HC_RING_FILE_BYTES(piece->buffer_bytes) / 1024 : 0;
-	int r;
+	int r = hc_user_may_memory(a->c, ch->uid, ring_bytes(piece), a->text, sizeof(a->text));
 
-	if (ch->buffer)
-		hc_user_unhold(a->c, ch->uid, HC_HOLD_MEMORY,
-			       HC_RING_FILE_BYTES(ch->buffer) / 1024);
-	ch->buffer = 0;
-	r = hc_user_may_hold(a->c, ch->uid, HC_HOLD_MEMORY, kib, a->text, sizeof(a->text));
 	if (r)
 		return r;
+	if (ch->buffer)
+		hc_user_release_memory(a->c, ch->uid, HC_RING_FILE_BYTES(ch->buffer));
+	ch->buffer = 0;
 	ch->flags = piece->flags;
 	hc_channel_set_buffer(a->c, ch, piece->buffer_bytes);
 	return 0;
@@ -274,16 +275,16 @@ static int match(struct asking *a, uint32_t i)
 static int within_quota(struct asking *a)
 {
 	struct hc_core *c = a->c;
-	uint64_t kib = 0;
+	uint64_t bytes = 0;
 	uint32_t i;
 	int r;
 
 	for (i = 0; i < a->count; i++)
-		if (c->chan->refs[a->w->refs + i] == HC_NONE && c->chan->pieces[i].buffer_bytes)
-			kib += HC_RING_FILE_BYTES(c->chan->pieces[i].buffer_bytes) / 1024;
+		if (c->chan->refs[a->w->refs + i] == HC_NONE)
+			bytes += ring_bytes(&c->chan->pieces[i]);
 	r = hc_user_may_hold(c, a->p->uid, HC_HOLD_CHANNELS, a->fresh, a->text, sizeof(a->text));
 	if (!r)
-		r = hc_user_may_hold(c, a->p->uid, HC_HOLD_MEMORY, kib, a->text, sizeof(a->text));
+		r = hc_user_may_memory(c, a->p->uid, bytes, a->text, sizeof(a->text));
 	if (r || c->chan->pool.used + a->fresh <= c->chan->nchannels)
 		return r;
 	HC_TEXT(a->text, "this node has %u channels, which is all that it can keep",

@@ -82,6 +82,7 @@ static void add(struct reserving *r, uint32_t from)
 		ch->flags = 1; /* no rings, until its first end says so */
 		ch->reserved = true;
 		hc_want_ref(c, r->w, r->n, ch, 0);
+		hc_channel_pair(c, ch);
 		c->chan->ask[r->n++] = hc_channel_admit_piece(c, r->p, ch);
 	}
 }

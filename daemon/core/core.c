@@ -11,7 +11,9 @@
 #include "ask.h"
 #include "channel.h"
 #include "device.h"
+#include "drain.h"
 #include "emit.h"
+#include "exchange.h"
 #include "home.h"
 #include "link.h"
 #include "pages.h"
@@ -20,6 +22,8 @@
 #include "rights.h"
 #include "session.h"
 #include "split.h"
+#include "sync.h"
+#include "user.h"
 #include "view.h"
 
 #include <stdio.h>
@@ -29,13 +33,42 @@
 
 /* ---- memory ---- */
 
+static void lay_out_sync(struct hc_core *c, struct hc_mem *m, const struct hc_limits *lim)
+{
+	const uint32_t waits = lim->sessions * 4 + 1024;
+
+	c->syncs = hc_mem_take(m, lim->domains, sizeof(*c->syncs));
+	c->waits = hc_mem_take(m, waits, sizeof(*c->waits));
+	hc_pool_init(&c->wait_pool, m, waits);
+	hc_index_init(&c->wait_by_session, m, waits);
+	hc_links_init(&c->wait_links, m, waits);
+	c->exchs = hc_mem_take(m, lim->domains, sizeof(*c->exchs));
+	hc_pool_init(&c->exch_pool, m, lim->domains);
+	hc_index_init(&c->exch_by_id, m, lim->domains);
+	hc_links_init(&c->exch_links, m, lim->domains);
+	c->entries = hc_mem_take(m, lim->values, sizeof(*c->entries));
+	hc_pool_init(&c->entry_pool, m, lim->values);
+	hc_index_init(&c->entry_by_key, m, lim->values);
+	hc_links_init(&c->entry_links, m, lim->values);
+	c->cells = hc_mem_take(m, lim->values, sizeof(*c->cells));
+	c->cell_next = hc_mem_take(m, lim->values, sizeof(*c->cell_next));
+	hc_pool_init(&c->cell_pool, m, lim->values);
+	c->waiters = hc_mem_take(m, waits, sizeof(*c->waiters));
+	hc_pool_init(&c->waiter_pool, m, waits);
+	hc_index_init(&c->waiter_by_key, m, waits);
+	hc_index_init(&c->waiter_by_ticket, m, waits);
+	hc_links_init(&c->waiter_links, m, waits);
+	hc_timers_init(&c->waiter_timers, m, waits);
+	c->fence_calls = hc_mem_take(m, lim->ranks, sizeof(*c->fence_calls));
+	hc_spans_init(&c->fence_spans, m, lim->ranks);
+}
+
 static void lay_out(struct hc_core *c, struct hc_mem *m, const struct hc_limits *lim)
 {
 	uint32_t asks = lim->sessions * 2 + 1024, processes = lim->sessions + 1024, i;
 	uint32_t batches = lim->sessions < HC_BATCHES ? lim->sessions : HC_BATCHES;
-	const struct hc_admit_limits admit = {.links = lim->links,
-					      .requests = lim->requests,
-					      .pieces = lim->pieces};
+	const struct hc_admit_limits admit = {
+		.links = lim->links, .requests = lim->requests, .pieces = lim->pieces};
 	uint64_t *blocks;
 
 	c->lim = *lim;
@@ -44,9 +77,9 @@ static void lay_out(struct hc_core *c, struct hc_mem *m, const struct hc_limits 
 	blocks = hc_mem_take(m, lim->sessions, HC_ARENA_BLOCKS / 8);
 	for (i = 0; m->base && i < lim->sessions; i++)
 		c->sessions[i].blocks = blocks + (size_t)i * (HC_ARENA_BLOCKS / 64);
-	c->users = hc_mem_take(m, 2 * (size_t)lim->domains + lim->wants, sizeof(*c->users));
-	hc_pool_init(&c->user_pool, m, 2 * lim->domains + lim->wants);
-	hc_index_init(&c->user_index, m, 2 * lim->domains + lim->wants);
+	c->users = hc_mem_take(m, HC_USERS(lim->domains) + lim->wants, sizeof(*c->users));
+	hc_pool_init(&c->user_pool, m, HC_USERS(lim->domains) + lim->wants);
+	hc_index_init(&c->user_index, m, HC_USERS(lim->domains) + lim->wants);
 	c->processes = hc_mem_take(m, processes, sizeof(*c->processes));
 	hc_pool_init(&c->process_pool, m, processes);
 	hc_index_init(&c->process_index, m, processes);
@@ -93,7 +126,8 @@ static void lay_out(struct hc_core *c, struct hc_mem *m, const struct hc_limits 
 	c->gathers = hc_mem_take(m, HC_GATHERS, sizeof(*c->gathers));
 	c->voices = hc_mem_take(m, lim->ranks, sizeof(*c->voices));
 	hc_spans_init(&c->voice_spans, m, lim->ranks);
-	hc_timers_init(&c->timers, m, 2 * lim->domains + HC_GATHERS);
+	hc_timers_init(&c->timers, m, 2 * lim->domains + HC_GATHERS + 1);
+	lay_out_sync(c, m, lim);
 	c->nodes = hc_mem_take(m, HC_NODE_MAX, sizeof(*c->nodes));
 	c->node_mark = hc_mem_take(m, HC_NODE_MAX, sizeof(*c->node_mark));
 	c->ring = hc_mem_take(m, HC_RING_BYTES, 1);
@@ -186,6 +220,11 @@ static void request(struct hc_core *c, struct hc_session *s, const struct hc_eve
 		struct hc_m_sub sub;
 		struct hc_m_split split;
 		struct hc_m_batch batch;
+		struct hc_m_sync_open sync_open;
+		struct hc_m_sync_have sync_have;
+		struct hc_m_put put;
+		struct hc_m_get get;
+		struct hc_m_fence fence;
 		struct hc_m_leave leave;
 		struct hc_m_destroy destroy;
 		struct hc_m_abort abort;
@@ -196,6 +235,7 @@ static void request(struct hc_core *c, struct hc_session *s, const struct hc_eve
 		struct hc_m_channel_want channel_want;
 		struct hc_m_channel_open channel_open;
 		struct hc_m_channel_release channel_release;
+		struct hc_m_admin admin;
 	} m;
 	char text[128];
 
@@ -212,6 +252,11 @@ static void request(struct hc_core *c, struct hc_session *s, const struct hc_eve
 		CASE(sub, hc_join_sub(c, s, id, &m.sub));
 		CASE(split, hc_split(c, s, id, &m.split));
 		CASE(batch, hc_batch(c, s, id, &m.batch));
+		CASE(sync_open, hc_sync_open(c, s, id, &m.sync_open));
+		CASE(sync_have, hc_sync_have(c, s, id, &m.sync_have, ev->u.request.page));
+		CASE(put, hc_sync_put(c, s, id, &m.put));
+		CASE(get, hc_sync_get(c, s, id, &m.get));
+		CASE(fence, hc_sync_fence(c, s, id, &m.fence));
 		CASE(leave, hc_part_leave(c, s, id, &m.leave));
 		CASE(destroy, hc_part_destroy(c, s, id, &m.destroy));
 		CASE(abort, hc_part_abort(c, s, id, &m.abort));
@@ -222,6 +267,7 @@ static void request(struct hc_core *c, struct hc_session *s, const struct hc_eve
 		CASE(channel_want, hc_channel_want(c, s, id, &m.channel_want));
 		CASE(channel_open, hc_channel_open(c, s, id, &m.channel_open));
 		CASE(channel_release, hc_channel_release(c, s, id, &m.channel_release));
+		CASE(admin, hc_drain_admin(c, s, id, &m.admin));
 	default:
 		HC_TEXT(text, "message %u is not a request that this daemon knows", f->head.type);
 		hc_emit_error(c, s->id, id, HC_E_NOT_SUPPORTED, text);
@@ -289,6 +335,13 @@ static int message(struct hc_core *c, uint32_t node, const struct hc_frame *f)
 		struct hc_m_gathered gathered;
 		struct hc_m_arrivals arrivals;
 		struct hc_m_accepted accepted;
+		struct hc_m_exch_put exch_put;
+		struct hc_m_exch_get exch_get;
+		struct hc_m_exch_got exch_got;
+		struct hc_m_exch_fence exch_fence;
+		struct hc_m_exch_done exch_done;
+		struct hc_m_exch_drop exch_drop;
+		struct hc_m_exch_back exch_back;
 	} m;
 	char text[HC_TEXT_MAX + 1];
 
@@ -313,6 +366,13 @@ static int message(struct hc_core *c, uint32_t node, const struct hc_frame *f)
 		WORD(gathered, hc_split_on_gathered(c, &m.gathered));
 		WORD(arrivals, hc_home_on_arrivals(c, node, &m.arrivals));
 		WORD(accepted, hc_part_on_accepted(c, node, &m.accepted));
+		WORD(exch_put, hc_exchange_on_put(c, node, &m.exch_put));
+		WORD(exch_get, hc_exchange_on_get(c, node, &m.exch_get));
+		WORD(exch_got, hc_sync_on_got(c, &m.exch_got));
+		WORD(exch_fence, hc_exchange_on_fence(c, node, &m.exch_fence));
+		WORD(exch_done, hc_sync_on_done(c, &m.exch_done));
+		WORD(exch_drop, hc_exchange_on_drop(c, node, &m.exch_drop));
+		WORD(exch_back, hc_exchange_on_back(c, node, &m.exch_back));
 	}
 	return HC_E_NOT_SUPPORTED;
 }
@@ -392,6 +452,8 @@ static void fire(struct hc_core *c, uint32_t timer)
 		hc_home_timeout(c, hc_home(c, timer));
 	else if (timer < 2 * c->lim.domains)
 		hc_part_timeout(c, hc_part(c, timer - c->lim.domains));
+	else if (timer == hc_drain_timer(c))
+		hc_drain_timeout(c);
 	else
 		hc_split_timeout(c, timer - 2 * c->lim.domains);
 }
@@ -418,6 +480,7 @@ static void on_event(struct hc_core *c, const struct hc_event *ev)
 	case HC_EV_STORAGE: on_storage(c, ev->u.kept); return;
 	case HC_EV_ROW: hc_restore_row(c, ev->u.row); return;
 	case HC_EV_CHANNEL_ROW: hc_channel_restore(c, ev->u.row); return;
+	case HC_EV_UNREAD: hc_session_unread(c, ev->session, ev->u.unread); return;
 	}
 }
 
@@ -439,7 +502,7 @@ static bool unit(struct hc_core *c)
 	struct hc_frame f;
 	uint32_t timer;
 
-	if (hc_part_work(c))
+	if (hc_restore_watch(c) || hc_part_work(c))
 		return true;
 	if (hc_emit_ring(c, &f)) {
 		hc_assert(!message(c, HC_SELF_NODE, &f));
@@ -455,8 +518,16 @@ static bool unit(struct hc_core *c)
 	}
 	if (hc_channel_work(c))
 		return true;
-	if (hc_split_work(c) || hc_session_reap(c) || hc_batch_work(c) || tell_storage(c))
+	if (hc_split_work(c) || hc_session_reap(c) || hc_batch_work(c) || tell_storage(c) ||
+	    hc_drain_work(c))
 		return true;
+	if (hc_exchange_work(c) || hc_sync_work(c))
+		return true;
+	timer = hc_timers_take(&c->waiter_timers, c->now);
+	if (timer != HC_NONE) {
+		hc_exchange_timeout(c, timer);
+		return true;
+	}
 	timer = hc_timers_take(&c->timers, c->now);
 	if (timer == HC_NONE)
 		return false;
@@ -481,14 +552,19 @@ void hc_core_step(struct hc_core *c, uint64_t now, const struct hc_event *event,
 
 uint64_t hc_core_deadline(const struct hc_core *c)
 {
-	uint64_t chan, timer;
+	uint64_t first, next;
 
-	if (c->work.count || c->ring_used || c->over.count || c->reaping.count || c->answering ||
-	    c->batching.count || c->tell_storage || stored_waits(c))
+	if (c->watch_from != c->watch_to || c->work.count || c->ring_used || c->over.count ||
+	    c->reaping.count || c->answering || c->batching.count || c->tell_storage ||
+	    c->waiters_ready.count || c->exch_over.count || c->wait_drops.count ||
+	    stored_waits(c) || hc_drain_has_work(c))
 		return c->now;
-	chan = hc_channel_deadline(c);
-	timer = hc_timers_next(&c->timers);
-	return chan < timer ? chan : timer;
+	first = hc_channel_deadline(c);
+	next = hc_timers_next(&c->timers);
+	if (next < first)
+		first = next;
+	next = hc_timers_next(&c->waiter_timers);
+	return next < first ? next : first;
 }
 
 void hc_core_counts(const struct hc_core *c, struct hc_core_counts *n)
@@ -514,6 +590,9 @@ void hc_core_counts(const struct hc_core *c, struct hc_core_counts *n)
 				     .hints_kept = a.hints_kept,
 				     .hints_broken = a.hints_broken,
 				     .hints_unknown = a.hints_unknown};
+	n->drained = c->drain.on;
+	if (c->drain.session && c->drain.until > c->now)
+		n->drain_ns = c->drain.until - c->now;
 	for (i = 0; i < c->ndevices; i++) {
 		n->devices += c->devices[i].fact.present;
 		n->simulated += c->devices[i].fact.present && c->devices[i].fact.simulated;

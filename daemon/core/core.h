@@ -8,7 +8,7 @@
  * in order; tests and the simulator carry them by hand. Same events, same actions, byte for byte.
  *
  * What reveals a state waits until it is stored: the core sends PERSIST, and goes on at the
- * event PERSISTED of that number.
+ * event PERSISTED of that number. A death on this node alone does not wait; see home_life.c.
  *
  * Work in a step is bounded: what does not fit in `out` stays in the core, and hc_core_deadline
  * says "now" until it is done.
@@ -30,12 +30,14 @@ struct hc_limits {
 	uint32_t ranks; /* rank slots over all domains of the node; rounded up to a power of two */
 	uint32_t ranks_per_domain;
 	uint32_t devices;
-	uint32_t ended;                    /* ended domains whose reason is kept */
-	uint32_t quota_domains;            /* for one uid */
-	uint32_t links;                    /* between devices of this node */
-	uint32_t requests, pieces; /* of channels, waiting and granted ones together */
-	uint32_t channels, wants;          /* granted ones; calls that wait, and tickets */
-	uint32_t quota_channels, quota_waiting, quota_memory_mib; /* for one uid */
+	uint32_t ended;                         /* ended domains whose reason is kept */
+	uint32_t quota_domains;                 /* for one uid */
+	uint32_t links;                         /* between devices of this node */
+	uint32_t requests, pieces;              /* of channels, waiting and granted ones together */
+	uint32_t channels, wants;               /* granted ones; calls that wait, and tickets */
+	uint32_t quota_channels, quota_waiting; /* for one uid */
+	uint64_t quota_memory;                  /* bytes of shared memory, for one uid */
+	uint32_t values; /* of the exchange, of 1 KiB each; larger ones count as several */
 };
 
 /* Settings that may change at run time (event CONFIG); origin as in "default" or "FILE:LINE". */
@@ -111,15 +113,17 @@ enum hc_event_kind {
 	HC_EV_LINK_FACT,
 	HC_EV_PERSISTED, /* all PERSIST up to this number are stored */
 	HC_EV_CONFIG,
-	HC_EV_STORAGE,    /* the database fails, or works again */
-	HC_EV_OPS_SAMPLE, /* answer to SCAN */
-	HC_EV_ROW,        /* a stored domain, before START */
+	HC_EV_STORAGE,     /* the database fails, or works again */
+	HC_EV_OPS_SAMPLE,  /* answer to SCAN */
+	HC_EV_ROW,         /* a stored domain, before START */
 	HC_EV_CHANNEL_ROW, /* a stored channel, after the domains, devices and links */
+	HC_EV_UNREAD,      /* a session did not read its events: so many were dropped */
 };
 
 struct hc_event {
 	enum hc_event_kind kind;
-	uint64_t session; /* REQUEST, SESSION_LOST: low 32 bits are a slot below limits.sessions */
+	uint64_t session; /* REQUEST, SESSION_LOST, UNREAD: low 32 bits are a slot below
+			     limits.sessions */
 	union {
 		struct {
 			const struct hc_frame *frame;
@@ -127,6 +131,7 @@ struct hc_event {
 			const struct hc_roster
 				*roster; /* with join_table, create: the parsed table */
 			uint8_t fence;   /* with hello: this session needs no atomics */
+			uint32_t page;   /* with sync_have: bytes of the page that it brought, 0 */
 		} request;
 		struct {
 			uint32_t pid;
@@ -153,6 +158,7 @@ struct hc_event {
 			bool readable;    /* false: the arena is gone or holds nonsense */
 		} ops;
 		struct hc_str row;
+		uint64_t unread; /* since the session began */
 	} u;
 };
 
@@ -165,11 +171,19 @@ enum hc_action_kind {
 	HC_ACT_SCAN,    /* read a block of an op arena; answered by OPS_SAMPLE */
 	HC_ACT_CLOSE,   /* end a session */
 	HC_ACT_WATCH,   /* a process that rows name: tell its end, also if it is gone already */
+	HC_ACT_SYNC,    /* a sync page that came with this request is kept, or one is let go */
 	HC_ACT_LOG,
 	HC_ACT_REGISTER, /* write a status register */
 };
 
-enum hc_grant { HC_GRANT_NONE, HC_GRANT_ARENA, HC_GRANT_SLAB, HC_GRANT_STATUS, HC_GRANT_RINGS };
+enum hc_grant {
+	HC_GRANT_NONE,
+	HC_GRANT_ARENA,
+	HC_GRANT_SLAB,
+	HC_GRANT_STATUS,
+	HC_GRANT_RINGS,
+	HC_GRANT_SYNC
+};
 enum hc_persist { HC_PUT_DOMAIN, HC_DEL_DOMAIN, HC_ADD_EVENT, HC_PUT_CHANNEL, HC_DEL_CHANNEL };
 enum hc_level { HC_LOG_ERROR, HC_LOG_WARN, HC_LOG_INFO, HC_LOG_DEBUG };
 
@@ -185,7 +199,14 @@ struct hc_action {
 			uint64_t channel;    /* of GRANT_RINGS, also: */
 			uint32_t bytes;      /* of the memfd */
 			bool last;           /* both ends have it now */
+			/* of GRANT_SYNC: made when it is not there */
+			uint32_t slot, lines, epoch;
+			uint64_t id;
 		} reply;
+		struct {
+			uint32_t slot;
+			bool keep; /* else close */
+		} sync;
 		uint32_t node; /* SEND_PEER */
 		struct {
 			enum hc_persist what;
@@ -264,6 +285,8 @@ struct hc_core_counts {
 	uint32_t channels, waiting;
 	uint64_t lapsed, granted_at_once, granted_later, channel_refused;
 	uint64_t hints_kept, hints_broken, hints_unknown;
+	bool drained;      /* no new domains */
+	uint64_t drain_ns; /* and somebody waits for those there are, for so long */
 };
 void hc_core_counts(const struct hc_core *core, struct hc_core_counts *counts);
 

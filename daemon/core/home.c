@@ -9,6 +9,7 @@
 #include "home.h"
 
 #include "emit.h"
+#include "exchange.h"
 #include "part.h"
 #include "rng.h"
 #include "split.h"
@@ -217,6 +218,7 @@ void hc_home_unmake(struct hc_core *c, uint64_t id)
 		return;
 	n = hc_home_number(c, h);
 	hc_assert(!h->asks.count && !h->step);
+	hc_exchange_over(c, id, "the domain is gone");
 	count_state(c, h->state, (uint32_t)-1);
 	hc_index_del(&c->home_by_id, n);
 	hc_index_del(&c->home_by_key, n);
@@ -500,6 +502,7 @@ void hc_home_end(struct hc_core *c, struct hc_home *h, uint8_t state, int code, 
 	hc_home_set_state(c, h, state);
 	h->end_code = (uint16_t)code;
 	hc_split_cancel(c, h->id, HC_E_GONE, text);
+	hc_exchange_over(c, h->id, text);
 	hc_timers_set(&c->timers, hc_home_number(c, h), HC_NEVER);
 	hc_home_store(c, h, HOME_ENDING, h->cause_kind, text);
 }

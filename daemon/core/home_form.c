@@ -128,13 +128,13 @@ static void accept(struct hc_core *c, struct hc_home *h, uint32_t node, const st
 
 static void send_cancel(struct hc_core *c, struct hc_home *h, uint32_t node)
 {
-	struct hc_m_cancel m = {.id = h->id,
-				.epoch = h->epoch,
-				.incarnation = c->self.incarnation,
-				.code = h->end_code,
-				.text = hc_str(hc_home_cause(c, h)),
-				.retry_after_ms = h->end_code == HC_E_AGAIN ? (uint32_t)h->cut
-									    : HC_NONE};
+	struct hc_m_cancel m = {
+		.id = h->id,
+		.epoch = h->epoch,
+		.incarnation = c->self.incarnation,
+		.code = h->end_code,
+		.text = hc_str(hc_home_cause(c, h)),
+		.retry_after_ms = h->end_code == HC_E_AGAIN && h->cut ? (uint32_t)h->cut : HC_NONE};
 
 	hc_emit_send(c, node, &hc_desc_cancel, &m);
 }
@@ -207,7 +207,8 @@ void hc_home_on_prepared(struct hc_core *c, uint32_t node, const struct hc_m_pre
 	if (m->code) {
 		HC_TEXT(text, "node %s cannot take part: %.*s", c->nodes[node], (int)m->text.len,
 			m->text.p);
-		h->cut = m->retry_after_ms; /* nothing is cut before it is ACTIVE */
+		/* nothing is cut before it is ACTIVE */
+		h->cut = m->retry_after_ms ? m->retry_after_ms : 1;
 		hc_home_cancel(c, h, HC_NONE, m->code, text);
 		return;
 	}
@@ -306,10 +307,10 @@ static bool agrees(const struct hc_core *c, const struct hc_home *h, const struc
 
 	if (h->nranks && h->nranks != m->nranks)
 		return false;
-	return !h->arrived || (h->list_a == m->list_a && h->list_b == m->list_b &&
-			       h->priority == m->priority && h->weight == m->weight &&
-			       w->channels == m->channels && w->mbps == m->channel_mbps &&
-			       w->wait == m->channel_wait);
+	return !h->arrived ||
+	       (h->list_a == m->list_a && h->list_b == m->list_b && h->priority == m->priority &&
+		h->weight == m->weight && w->channels == m->channels &&
+		w->mbps == m->channel_mbps && w->wait == m->channel_wait);
 }
 
 /* What this arrival, which does not agree, says against those before it. */

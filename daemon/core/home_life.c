@@ -2,8 +2,16 @@
 /*
  * A home after its commit: ranks that go, the drain, and those who wait for the end; see home.h.
  *
- * A death damages the domain: the row is stored, then every node is told who died. Deaths that
- * come while the row is on its way are told with the next one.
+ * A loss damages the domain, and every node is told who is lost. What reveals a state waits until
+ * it is stored, for a restarted daemon must never take back what it has said. Of one thing it
+ * cannot: that a process of this node has died. Members are stored with pid and start time, and
+ * at a restart the kernel is asked for each that was not stored as dead; the answer is the same
+ * death, so the same cause and the same state are reached again. So such a death is told at once,
+ * while its row is being stored, and those who wait in a collective hear it without the time that
+ * a disk takes. Everything else waits for its row: an abort, which only the dead rank's word
+ * tells, the death on another node, which this kernel knows nothing of, and a death that comes
+ * while something is being stored, so that the first cause which was told is the one that is
+ * stored. Those that come while a row is on its way are told when it is stored.
  * A rank that leaves in order closes the domain behind it: the number of its last collective
  * becomes the cut, since no later one could ever complete. The last one out ends the domain.
  * A destroy drains first (see part_drain.c for the node's share): all nodes stop admission and
@@ -14,6 +22,7 @@
 #include "home.h"
 
 #include "emit.h"
+#include "exchange.h"
 #include "rights.h"
 #include "split.h"
 
@@ -137,6 +146,7 @@ void hc_home_damaged(struct hc_core *c, struct hc_home *h)
 	hc_emit_log(c, HC_LOG_WARN, h->cause_kind, h->id, h->cause_rank, line);
 	tell_deaths(c, h, HC_W_domain_state_DAMAGED);
 	hc_split_cancel(c, h->id, HC_E_DAMAGED, hc_home_cause(c, h));
+	hc_exchange_cancel(c, h->id, false, HC_E_DAMAGED, hc_home_cause(c, h));
 	hc_home_settle(c, h);
 }
 
@@ -168,6 +178,7 @@ static void close_behind(struct hc_core *c, struct hc_home *h, const struct hc_m
 	hc_home_tell_state(c, h);
 	hc_home_each_node(c, h, send_cut);
 	hc_split_cancel(c, h->id, HC_E_GONE, text);
+	hc_exchange_cancel(c, h->id, true, HC_E_GONE, text);
 }
 
 static void rank_lost(struct hc_core *c, struct hc_home *h, const struct hc_m_depart *m)
@@ -191,8 +202,11 @@ static void rank_lost(struct hc_core *c, struct hc_home *h, const struct hc_m_de
 
 static void ask_cut(struct hc_core *c, struct hc_home *h);
 
-/* Take up what came while something else was under way. */
-void hc_home_settle(struct hc_core *c, struct hc_home *h)
+/*
+ * Take up what came while something else was under way. at_once: all that is not told would be
+ * found again by a restarted daemon.
+ */
+static void settle(struct hc_core *c, struct hc_home *h, bool at_once)
 {
 	if (h->step == HOME_ENDING || h->step == HOME_COMMITTING || h->step == HOME_DAMAGING ||
 	    h->step == HOME_OVER)
@@ -209,6 +223,8 @@ void hc_home_settle(struct hc_core *c, struct hc_home *h)
 	}
 	if (h->untold) {
 		damage(c, h);
+		if (at_once)
+			tell_deaths(c, h, HC_W_domain_state_DAMAGED);
 		return;
 	}
 	if (h->wish_end) {
@@ -217,6 +233,11 @@ void hc_home_settle(struct hc_core *c, struct hc_home *h)
 	} else if (!anyone_left(h)) {
 		start_orphan(c, h);
 	}
+}
+
+void hc_home_settle(struct hc_core *c, struct hc_home *h)
+{
+	settle(c, h, false);
 }
 
 /*
@@ -275,6 +296,7 @@ void hc_home_on_depart(struct hc_core *c, uint32_t node, const struct hc_m_depar
 	struct hc_home *h = hc_home_by_id(c, m->id);
 	struct hc_place *pl = place_of(c, h, node, m);
 	bool forms = pl && h->state < HC_W_domain_state_ACTIVE && h->step != HOME_COMMITTING;
+	bool died = m->why == HC_W_depart_DIED && node == HC_SELF_NODE;
 
 	if (!pl || forms) {
 		if (forms)
@@ -294,7 +316,7 @@ void hc_home_on_depart(struct hc_core *c, uint32_t node, const struct hc_m_depar
 		pl->state = HC_W_member_state_DEAD;
 		rank_lost(c, h, m);
 	}
-	hc_home_settle(c, h);
+	settle(c, h, died && h->untold == 1);
 }
 
 /* ---- the drain ---- */
@@ -331,6 +353,7 @@ void hc_home_drain(struct hc_core *c, struct hc_home *h, uint32_t timeout_ms, ui
 	hc_home_set_state(c, h, HC_W_domain_state_DRAINING);
 	h->deadline = c->now + limit;
 	hc_timers_set(&c->timers, hc_home_number(c, h), h->deadline);
+	hc_exchange_cancel(c, h->id, true, HC_E_GONE, text);
 	ask_cut(c, h);
 }
 

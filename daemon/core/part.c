@@ -13,6 +13,7 @@
 #include "emit.h"
 #include "pages.h"
 #include "session.h"
+#include "sync.h"
 #include "user.h"
 
 #include <stdio.h>
@@ -153,6 +154,7 @@ void hc_part_free(struct hc_core *c, struct hc_part *p)
 	if (p->cause != HC_NONE)
 		hc_pool_put(&c->cause_pool, p->cause);
 	p->name = p->cause = p->seats = HC_NONE;
+	hc_sync_part_over(c, p);
 	hc_user_release(c, p->uid, HC_CHARGE_PART);
 	p->id = 0;
 	p->state = HC_W_domain_state_NONE;

@@ -14,6 +14,7 @@
 
 #include "device.h"
 #include "emit.h"
+#include "exchange.h"
 #include "home.h"
 #include "rights.h"
 #include "session.h"
@@ -117,6 +118,7 @@ static void take_seat(struct hc_core *c, struct hc_part *p, struct hc_session *s
 {
 	struct hc_seat *t = &c->seats[seat];
 	const bool shared = t->flags & SEAT_SHARED;
+	const uint8_t page = t->flags & SEAT_PAGE;
 	const bool known = t->process != HC_NONE && t->block == block;
 
 	if (t->process == HC_NONE)
@@ -129,11 +131,12 @@ static void take_seat(struct hc_core *c, struct hc_part *p, struct hc_session *s
 	hc_session_block_claim(s, block); /* its own before: the release gave it back */
 	t->block = block;
 	t->request = request;
-	t->flags |= (uint8_t)(SEAT_WAITS | batch);
+	t->flags |= (uint8_t)(SEAT_WAITS | batch | page);
 	t->state = HC_W_member_state_READY;
 	c->member_changes++;
 	if (!known)
 		hc_home_changed(c, p->id);
+	hc_exchange_told(c, p);
 }
 
 /* What happened while nobody of that session could be told. */

@@ -212,7 +212,8 @@ static uint32_t any_device(struct hc_core *c, const struct join *j)
 struct hc_part *hc_join_part(struct hc_core *c, const struct join *j)
 {
 	struct hc_part *p = part_known(c, j);
-	char text[128];
+	char text[HC_NAME_MAX + 128];
+	int r;
 
 	if (!p) {
 		p = hc_part_open(c, j->key_a, j->key_b, uid_of(c, j->s), j->nranks, j->name);
@@ -224,9 +225,9 @@ struct hc_part *hc_join_part(struct hc_core *c, const struct join *j)
 		}
 	}
 	if (!p) {
-		hc_user_may(c, uid_of(c, j->s), HC_CHARGE_PART, text,
-			    sizeof(text)); /* says why not */
-		refuse(c, j, HC_E_LIMIT, text);
+		/* says why not */
+		r = hc_user_may(c, uid_of(c, j->s), HC_CHARGE_PART, text, sizeof(text));
+		refuse(c, j, r, text);
 	} else if (p->uid != uid_of(c, j->s)) {
 		HC_TEXT(text, "the domain belongs to uid %u, this is uid %u", p->uid,
 			uid_of(c, j->s));

@@ -53,8 +53,9 @@ void hc_join_create(struct hc_core *c, struct hc_session *s, uint32_t request,
 	p = hc_part_open(c, key_a, key_b, uid_of(c, s), m->nranks, m->name);
 	if (!p) {
 		hc_home_unmake(c, id);
-		hc_user_may(c, uid_of(c, s), HC_CHARGE_PART, text, sizeof(text)); /* says why not */
-		hc_emit_error(c, s->id, request, HC_E_LIMIT, text);
+		/* says why not */
+		r = hc_user_may(c, uid_of(c, s), HC_CHARGE_PART, text, sizeof(text));
+		hc_emit_error(c, s->id, request, r, text);
 		return;
 	}
 	hc_part_set_id(c, p, id);

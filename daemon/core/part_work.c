@@ -29,7 +29,8 @@ void hc_part_refuse(struct hc_core *c, const struct hc_seat *s, int code, const 
 		return;
 	if (s->flags & SEAT_BATCH)
 		hc_batch_refused(c, s->session, s->request, code, text);
-	else if (hc_session_get(c, s->session) && code == HC_E_AGAIN)
+	else if (hc_session_get(c, s->session) && code == HC_E_AGAIN &&
+		 hc_part(c, s->part)->state == HC_W_domain_state_FAILED)
 		hc_emit_again(c, s->session, s->request, (uint32_t)hc_part(c, s->part)->cut, text);
 	else if (hc_session_get(c, s->session))
 		hc_emit_error(c, s->session, s->request, code, text);

@@ -30,13 +30,31 @@ static const char *check(const struct hc_core *c, const struct hc_m_domain_row *
 	return NULL;
 }
 
-/* Once for each process. */
-static void watch(struct hc_core *c, const struct hc_m_member_row *r)
+/* Once for each process; a row may name thousands, so it happens in units of work. */
+static void watch_later(struct hc_core *c, uint32_t process)
 {
-	struct hc_action *a = hc_emit_action(c, HC_ACT_WATCH);
+	c->processes[process].unwatched = true;
+	if (c->watch_from == c->watch_to || process < c->watch_from)
+		c->watch_from = process;
+	if (process >= c->watch_to)
+		c->watch_to = process + 1;
+}
 
-	a->u.watch.pid = r->pid;
-	a->u.watch.started = r->started;
+bool hc_restore_watch(struct hc_core *c)
+{
+	struct hc_process *p;
+	struct hc_action *a;
+
+	if (c->watch_from == c->watch_to)
+		return false;
+	p = &c->processes[c->watch_from++];
+	if (!p->unwatched)
+		return true;
+	p->unwatched = false;
+	a = hc_emit_action(c, HC_ACT_WATCH);
+	a->u.watch.pid = p->pid;
+	a->u.watch.started = p->started;
+	return true;
 }
 
 /* The seat of a member that was here. The shell watches its process. */
@@ -61,7 +79,7 @@ static bool seat(struct hc_core *c, struct hc_part *p, const struct hc_m_member_
 			return false;
 		hc_session_hold(c, seat, process);
 		if (fresh)
-			watch(c, r);
+			watch_later(c, process);
 	}
 	if (hc_device_get(c, r->device))
 		hc_part_take_device(c, seat, r->shared == 1);

@@ -15,6 +15,8 @@
 
 void hc_restore_row(struct hc_core *c, struct hc_str row);
 /* All rows have come: the tables are settled. */
+/* Ask the shell to watch one process more; false: all were asked for. */
+bool hc_restore_watch(struct hc_core *c);
 void hc_restore_start(struct hc_core *c);
 
 #endif

@@ -2,10 +2,12 @@
 /* Sessions and processes; see session.h. */
 #include "session.h"
 
+#include "drain.h"
 #include "emit.h"
 #include "pages.h"
 #include "part.h"
 #include "rights.h"
+#include "sync.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -168,6 +170,14 @@ void hc_session_subscribe(struct hc_core *c, struct hc_session *s, uint32_t requ
 	hc_emit_done(c, s->id, request, 0, "");
 }
 
+void hc_session_unread(struct hc_core *c, uint64_t id, uint64_t events)
+{
+	struct hc_session *s = hc_session_get(c, id);
+
+	if (s)
+		s->events_lost = events;
+}
+
 /* ---- the end of a session, the end of a process ---- */
 
 static void reap(struct hc_core *c, uint32_t n)
@@ -191,6 +201,8 @@ void hc_session_lost(struct hc_core *c, uint64_t id)
 	n = s->process;
 	watch(c, s, false, 0);
 	hc_batch_session_lost(c, id);
+	hc_sync_session_lost(c, id);
+	hc_drain_session_lost(c, id);
 	s->id = 0;
 	memset(s->blocks, 0, BLOCK_WORDS * sizeof(*s->blocks));
 	c->nsessions--;

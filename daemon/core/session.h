@@ -19,6 +19,8 @@ void hc_session_hello(struct hc_core *c, const struct hc_event *ev);
 void hc_session_subscribe(struct hc_core *c, struct hc_session *s, uint32_t request,
 			  const struct hc_m_subscribe *m);
 
+/* So many events were dropped since it did not read them; shown in the view. */
+void hc_session_unread(struct hc_core *c, uint64_t id, uint64_t events);
 void hc_session_lost(struct hc_core *c, uint64_t id);
 void hc_session_dead(struct hc_core *c, uint32_t pid, uint64_t started);
 /* Let one seat of a dead process go; false when there is none left to do. */

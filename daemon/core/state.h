@@ -39,12 +39,15 @@ struct hc_wish {
 	uint8_t wait;
 };
 #define HC_WISH_OF(m)                                                                              \
-	((struct hc_wish){(m)->channels, (m)->channel_mbps, (m)->channel_hold_ms, (m)->channel_wait})
+	((struct hc_wish){(m)->channels, (m)->channel_mbps, (m)->channel_hold_ms,                  \
+			  (m)->channel_wait})
 
 /* What a uid has, see user.h. */
 struct hc_user {
-	uint64_t held[3]; /* by enum hc_hold */
+	uint32_t held[2];    /* by enum hc_hold */
 	uint32_t charged[2]; /* domains, by enum hc_charge */
+	uint32_t waits;      /* clients that wait for the exchange of a domain of it */
+	uint64_t memory;     /* bytes */
 };
 
 /* A process of this node that has a session or holds a seat. */
@@ -55,6 +58,7 @@ struct hc_process {
 	struct hc_list seats; /* links: core->seat_links */
 	uint32_t reap_left;   /* seats that are still to be looked at */
 	bool dead, reaping;
+	bool unwatched; /* a row named it, and the shell is not yet asked to watch it */
 };
 
 struct hc_session {
@@ -63,14 +67,15 @@ struct hc_session {
 	uint16_t proto;
 	uint8_t role;
 	bool fence, subscribed;
-	uint64_t watching; /* domain of one extra subscription, 0 = none */
-	uint32_t mark;     /* told already in this round of a notification */
-	uint64_t slabs;    /* slabs whose descriptor it has, a bit each */
+	uint64_t watching;     /* domain of one extra subscription, 0 = none */
+	uint32_t mark;         /* told already in this round of a notification */
+	uint64_t slabs;        /* slabs whose descriptor it has, a bit each */
 	uint64_t status_slabs; /* the same of status registers */
 	uint32_t block_hint;
 	uint32_t seats;
 	uint64_t requests;
-	uint64_t *blocks; /* bitmap of the arena */
+	uint64_t events_lost; /* as the shell told last */
+	uint64_t *blocks;     /* bitmap of the arena */
 	char build[48], job[48];
 };
 
@@ -105,6 +110,7 @@ enum {
 	SEAT_SHARED = 8,
 	SEAT_DEVICE = 16, /* it holds its device */
 	SEAT_BATCH = 32,  /* with WAITS: `request` is the number of an item of a batch */
+	SEAT_PAGE = 64,   /* its process has the sync page */
 };
 
 enum hc_work {                  /* of a part, done in this order */
@@ -151,7 +157,7 @@ struct hc_place {
 	uint32_t asked_ms; /* the limit that its caller gave, 0 = none */
 	uint16_t node;
 	uint8_t state; /* HC_W_member_state_* */
-	uint8_t told;  /* of a death: 0 new, 1 in the row that is being stored, 2 told */
+	uint8_t told;  /* of a death: 0 new, 1 told, 2 told by an earlier daemon */
 	bool heard;    /* its node has answered in this round */
 	bool gave_up;  /* expected again: it had come, and went at its own deadline */
 };
@@ -160,7 +166,7 @@ enum hc_home_step { /* what the home waits for */
 		    HOME_NOTHING,
 		    HOME_PREPARING,  /* PREPARED of `pending` nodes */
 		    HOME_COMMITTING, /* the stored row, then COMMIT */
-		    HOME_DAMAGING,   /* the stored row, then STATE */
+		    HOME_DAMAGING,   /* the stored row, then STATE if that was not sent at once */
 		    HOME_CUTTING,    /* CUT_REPORT of `pending` nodes */
 		    HOME_DRAINING,   /* DRAIN_REPORT of `pending` nodes */
 		    HOME_ENDING,     /* the deleted row, then GONE */
@@ -273,6 +279,60 @@ struct hc_ended {
 	char cause[HC_CAUSE_MAX];
 };
 
+/* The sync page of a part, by its number; see sync.h. */
+enum hc_sync_state { SYNC_NONE, SYNC_OPEN /* the shell holds it, too */, SYNC_GIVEN };
+struct hc_sync {
+	uint32_t epoch, bytes;
+	uint8_t state; /* enum hc_sync_state */
+};
+
+/* At a part: a client that waits for its home's exchange. */
+struct hc_wait {
+	uint64_t ticket;  /* 0 = free */
+	uint64_t session; /* 0: it has gone, and the home is still to hear of it */
+	uint64_t domain;
+	uint32_t request, home, uid;
+};
+
+/* The exchange of a domain at its home; see exchange.h. It is there once anything was put. */
+#define HC_CELL_BYTES 1024u
+struct hc_entry {
+	uint64_t version;
+	uint32_t exch, bytes, first; /* first: cell */
+	uint16_t cells;
+	char key[HC_NAME_MAX + 1];
+};
+enum hc_waiter_kind { WAITER_GET, WAITER_FENCE };
+struct hc_waiter {
+	uint64_t ticket, known; /* known: of a get its version, of a fence its number */
+	uint32_t exch, node;
+	uint16_t code; /* of its answer, once it is ready */
+	uint8_t kind;  /* enum hc_waiter_kind */
+	bool whole, ready;
+	bool brief; /* a get that would not wait, of a key that may be put again any moment */
+	char key[HC_NAME_MAX + 1];
+};
+struct hc_exch {
+	uint64_t id; /* 0 = free */
+	uint64_t bytes, fences;
+	uint32_t uid, epoch, nranks;
+	struct hc_list entries, waiters;
+	uint32_t ready;       /* waiters whose answer is to go out */
+	uint32_t came, calls; /* ranks that are in the fence; calls[] of it, HC_NONE */
+	uint8_t order;
+	bool over;
+	char text[256]; /* why the waiters that are ready failed */
+};
+
+/* The node takes no new domains; see drain.h. */
+struct hc_drain {
+	bool on;
+	uint32_t forming; /* homes below this number that are still to be looked at */
+	uint64_t session; /* who waits, 0 = nobody */
+	uint32_t request;
+	uint64_t until;
+};
+
 struct hc_core {
 	struct hc_limits lim;
 	struct hc_self self;
@@ -294,7 +354,8 @@ struct hc_core {
 	struct hc_process *processes;
 	struct hc_pool process_pool;
 	struct hc_index process_index;
-	struct hc_list reaping; /* links: process_links */
+	struct hc_list reaping;        /* links: process_links */
+	uint32_t watch_from, watch_to; /* processes among which some are unwatched */
 	struct hc_links process_links;
 
 	struct hc_device *devices;
@@ -359,7 +420,36 @@ struct hc_core {
 	struct hc_ended *ended;
 	uint32_t ended_at, ended_count;
 
-	struct hc_timers timers; /* homes first, then parts, then gathers */
+	struct hc_sync *syncs; /* by number of the part */
+	struct hc_wait *waits;
+	struct hc_pool wait_pool;
+	struct hc_index wait_by_session;
+	struct hc_list wait_drops; /* of sessions that have gone; links: wait_links */
+	struct hc_links wait_links;
+	uint32_t wait_generation;
+
+	struct hc_exch *exchs;
+	struct hc_pool exch_pool;
+	struct hc_index exch_by_id;
+	struct hc_list exch_over; /* links: exch_links */
+	struct hc_links exch_links;
+	struct hc_entry *entries;
+	struct hc_pool entry_pool;
+	struct hc_index entry_by_key;
+	struct hc_links entry_links;
+	uint8_t (*cells)[HC_CELL_BYTES];
+	uint32_t *cell_next; /* of a value, + 1 */
+	struct hc_pool cell_pool;
+	struct hc_waiter *waiters;
+	struct hc_pool waiter_pool;
+	struct hc_index waiter_by_key, waiter_by_ticket;
+	struct hc_links waiter_links;
+	struct hc_list waiters_ready;   /* links: waiter_links */
+	struct hc_timers waiter_timers; /* by number of the waiter */
+	uint32_t *fence_calls;          /* by rank: waiter + 1 */
+	struct hc_spans fence_spans;
+
+	struct hc_timers timers; /* homes first, then parts, then gathers, then the drain */
 
 	char (*nodes)[HC_NAME_MAX + 1];
 	uint32_t nnodes;
@@ -378,6 +468,7 @@ struct hc_core {
 	uint64_t member_changes, domain_changes, session_changes;
 	uint64_t requests, refused;
 	bool started;
+	struct hc_drain drain;
 	uint32_t nactive, nforming, ndamaged, nseats;
 };
 

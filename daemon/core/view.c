@@ -5,6 +5,7 @@
 #include "channel.h"
 #include "device.h"
 #include "emit.h"
+#include "exchange.h"
 #include "home.h"
 #include "link.h"
 #include "part.h"
@@ -170,6 +171,7 @@ static bool home_row(struct page *g, struct hc_home *h)
 				     .cause = hc_str(hc_home_cause(c, h))};
 
 	r.name = hc_str(hc_home_name(c, h, name, sizeof(name)));
+	hc_exchange_count(c, h->id, &r.values, &r.value_bytes);
 	if (h->state == HC_W_domain_state_FORMING) {
 		hc_home_missing(c, h, missing, sizeof(missing));
 		HC_TEXT(cause, "waiting for rank %s", missing);
@@ -283,6 +285,7 @@ static uint64_t clients(struct page *g, uint64_t at)
 		r.job = hc_str(s->job);
 		r.seats = s->seats;
 		r.requests = s->requests;
+		r.events_lost = s->events_lost;
 		if (!put(g, &r))
 			return at + 1;
 	}
@@ -384,20 +387,20 @@ static uint64_t channels(struct page *g, uint64_t at)
 		const struct hc_channel *ch = &c->chan->at[at];
 		const struct hc_part *p = hc_part_by_id(c, ch->domain);
 		const struct hc_admit_link *fact = hc_admit_link_fact(c->admit, ch->link);
-		struct hc_m_view_channel r = {.id = ch->id,
-					      .domain = ch->domain,
-					      .rank = ch->rank[0],
-					      .peer = ch->rank[1],
-					      .pid = pid_of(c, p, ch->rank[0]),
-					      .peer_pid = pid_of(c, p, ch->rank[1]),
-					      .mbps = ch->mbps[0],
-					      .back_mbps = ch->mbps[1],
-					      .vc = ch->vc,
-					      .priority = ch->priority,
-					      .age_ms = (c->now - ch->since) / 1000000u,
-					      .hold_ms = ch->hold_ms,
-					      .collected = (uint8_t)((ch->ends >> 1 & 1) +
-							     (ch->ends >> 3 & 1))};
+		struct hc_m_view_channel r = {
+			.id = ch->id,
+			.domain = ch->domain,
+			.rank = ch->rank[0],
+			.peer = ch->rank[1],
+			.pid = pid_of(c, p, ch->rank[0]),
+			.peer_pid = pid_of(c, p, ch->rank[1]),
+			.mbps = ch->mbps[0],
+			.back_mbps = ch->mbps[1],
+			.vc = ch->vc,
+			.priority = ch->priority,
+			.age_ms = (c->now - ch->since) / 1000000u,
+			.hold_ms = ch->hold_ms,
+			.collected = (uint8_t)((ch->ends >> 1 & 1) + (ch->ends >> 3 & 1))};
 
 		if (ch->state != CHANNEL_GRANTED || (g->q->id && g->q->id != ch->domain))
 			continue;

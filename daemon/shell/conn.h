@@ -70,9 +70,9 @@ struct hc_conn {
 	struct hc_proc *proc;
 	struct hc_conn *proc_next, **proc_prev;
 	struct hc_packet *first, *last;
-	uint32_t queued; /* bytes */
-	uint32_t lost;   /* events dropped since the last that got through */
-	uint64_t lost_all;
+	uint32_t queued;              /* bytes */
+	uint32_t lost;                /* events dropped since the last that got through */
+	uint64_t lost_all, lost_told; /* since the session began; what the core knows of it */
 };
 
 /* The sending half. Outcomes: 0; HC_E_LIMIT: no room, end the connection; HC_E_NO_MEMORY. */

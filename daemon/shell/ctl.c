@@ -42,19 +42,25 @@ void hc_ctl_end(struct hc_ctl *ctl, struct hc_conn *c)
 	if (c->closed)
 		return;
 	c->closed = true;
+	hc_conn_drop_queue(c, &ctl->pool);
+	c->closed_next = ctl->closed;
+	ctl->closed = c;
+}
+
+/* At the end of the turn: closing takes its time, and when a rank dies others wait to hear it. */
+static void shut(struct hc_conn *c)
+{
 	event_del(&c->in);
 	event_del(&c->out);
 	close(c->fd);
 	c->fd = -1;
-	hc_conn_drop_queue(c, &ctl->pool);
-	c->closed_next = ctl->closed;
-	ctl->closed = c;
 }
 
 static void let_go(struct hc_ctl *ctl, struct hc_conn *c)
 {
 	uint64_t session = c->session;
 
+	shut(c);
 	if (c->next)
 		c->next->prev = c->prev;
 	*c->prev = c->next;
@@ -100,7 +106,7 @@ static void flush(struct hc_ctl *ctl, struct hc_conn *c)
 		hc_ctl_end(ctl, c);
 }
 
-static void flush_dirty(struct hc_ctl *ctl)
+void hc_ctl_flush(struct hc_ctl *ctl)
 {
 	struct hc_conn *c;
 
@@ -136,7 +142,7 @@ static void resume_accept(struct hc_ctl *ctl)
 void hc_ctl_turn(struct hc_ctl *ctl)
 {
 	while (ctl->dirty || ctl->closed) { /* the loss of a session may be told to others */
-		flush_dirty(ctl);
+		hc_ctl_flush(ctl);
 		reap(ctl);
 	}
 	resume_accept(ctl);
@@ -185,6 +191,18 @@ void hc_ctl_notify(struct hc_ctl *ctl, uint64_t session, const uint8_t *frame, u
 	ctl->counts.events_lost++;
 	hc_log(HC_LOG_WARN, "client pid %u uid %u does not read: events are dropped", c->pid,
 	       c->uid);
+}
+
+void hc_ctl_tell_unread(struct hc_ctl *ctl)
+{
+	struct hc_conn *c;
+
+	for (c = ctl->conns; c; c = c->next) {
+		if (!c->known || c->closed || c->lost_told == c->lost_all)
+			continue;
+		c->lost_told = c->lost_all;
+		hc_loop_unread(ctl->loop, c->session, c->lost_all);
+	}
 }
 
 void hc_ctl_close(struct hc_ctl *ctl, uint64_t session)
@@ -651,6 +669,7 @@ void hc_ctl_free(struct hc_ctl *ctl)
 		struct hc_conn *c = ctl->conns;
 
 		hc_ctl_end(ctl, c);
+		shut(c);
 		*c->prev = c->next;
 		if (c->next)
 			c->next->prev = c->prev;

@@ -70,6 +70,8 @@ void hc_ctl_answer(struct hc_ctl *ctl, uint64_t session, uint32_t id, const stru
 void hc_ctl_done(struct hc_ctl *ctl, uint64_t session, uint32_t id, const char *text);
 void hc_ctl_refuse(struct hc_ctl *ctl, uint64_t session, uint32_t id, int code, const char *text);
 
+/* Send what was packed. */
+void hc_ctl_flush(struct hc_ctl *ctl);
 /* The end of a turn of the loop: sends what was packed, and lets go what ended. */
 void hc_ctl_turn(struct hc_ctl *ctl);
 void hc_ctl_tick(struct hc_ctl *ctl, uint64_t now_ns);

@@ -57,6 +57,9 @@ void hc_ctl_error(struct hc_ctl *ctl, struct hc_conn *c, uint32_t id, int code, 
 void hc_ctl_malformed(struct hc_ctl *ctl, struct hc_conn *c, uint32_t id, bool has_id,
 		      const char *what);
 
+/* The core hears what it does not know of dropped events: before rows that show them. */
+void hc_ctl_tell_unread(struct hc_ctl *ctl);
+
 /* hello.c */
 void hc_ctl_hello(struct hc_ctl *ctl, struct hc_in *in);
 void hc_ctl_free_slot(struct hc_ctl *ctl, uint64_t session);

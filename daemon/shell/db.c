@@ -67,7 +67,7 @@ static const char schema[] =
 	" kind INTEGER, domain INTEGER, epoch INTEGER, rank INTEGER, pid INTEGER, uid INTEGER,"
 	" text TEXT);"
 	"CREATE INDEX event_domain ON event(domain, seq) WHERE domain != 0;" CHANNEL_TABLE
-		"COMMIT;";
+	"COMMIT;";
 
 struct hc_db {
 	sqlite3 *h;

@@ -14,6 +14,7 @@
 #include "loop.h"
 #include "rings.h"
 #include "sd.h"
+#include "syncpages.h"
 
 #define SECOND_NS  1000000000u
 #define SCANS_TURN 4096u /* samples taken in one turn at most */
@@ -44,7 +45,9 @@ struct hc_loop {
 	uint64_t armed; /* deadline that the timer is set to */
 	bool due;       /* the core wants to be called now */
 	bool stopping, in_step, kick;
-	bool held; /* the store waits for more rows of a batch */
+	bool begun; /* the stored rows are in */
+	bool told;  /* events for clients wait to be sent */
+	bool held;  /* the store waits for more rows of a batch */
 	int timer_fd, tick_fd;
 	struct event *timer, *tick, *signals[3];
 	uint64_t watchdog_ns, watchdog_at;
@@ -57,6 +60,8 @@ struct hc_loop {
 	uint32_t scan_first, scan_count, scan_cap;
 	struct dead *dead;
 	size_t ndead, dead_cap;
+	struct hc_syncpages syncs;
+	int brought; /* the page that came with the request under way, or -1 */
 
 	void (*on_tick)(void *arg, uint64_t now_ns);
 	void (*on_signal)(void *arg, int signal_number);
@@ -97,6 +102,10 @@ static int grant_fd(struct hc_loop *l, const struct hc_action *a)
 		r = hc_rings_fd(l->rings, a->u.reply.channel, a->u.reply.bytes, a->u.reply.last,
 				&fd);
 		break;
+	case HC_GRANT_SYNC:
+		r = hc_syncpages_get(&l->syncs, a->u.reply.slot, a->u.reply.id, a->u.reply.epoch,
+				     a->u.reply.lines, &fd);
+		break;
 	}
 	if (r)
 		hc_log(HC_LOG_ERROR, "a descriptor for a client cannot be made: %s",
@@ -104,11 +113,25 @@ static int grant_fd(struct hc_loop *l, const struct hc_action *a)
 	return r ? -1 : fd;
 }
 
+/* Nothing is lost with a page that cannot be made: the client is told, and may ask again. */
+static void no_page(struct hc_loop *l, const struct hc_action *a)
+{
+	const uint8_t *at = a->bytes;
+	size_t left = a->len;
+	struct hc_frame f;
+
+	if (!hc_frame_next(&at, &left, &f))
+		hc_ctl_refuse(l->ctl, a->session, f.head.id, HC_E_RESOURCE_EXHAUSTED,
+			      "the daemon cannot make shared memory for the barrier");
+}
+
 static void do_reply(struct hc_loop *l, const struct hc_action *a)
 {
 	int fd = grant_fd(l, a);
 
-	if (a->u.reply.grant != HC_GRANT_NONE && fd < 0)
+	if (a->u.reply.grant == HC_GRANT_SYNC && fd < 0)
+		no_page(l, a);
+	else if (a->u.reply.grant != HC_GRANT_NONE && fd < 0)
 		hc_ctl_close(l->ctl, a->session); /* the library tries again */
 	else
 		hc_ctl_reply(l->ctl, a->session, a->bytes, a->len, fd);
@@ -145,7 +168,10 @@ static void do_publish(struct hc_loop *l, const struct hc_action *a)
 	}
 	s.start = l->start;
 	s.locked = l->locked;
-	hc_pages_publish(record, &s);
+	if (l->begun)
+		hc_pages_publish(record, &s);
+	else
+		hc_pages_restore(record, &s);
 	l->fence_pending = l->fence_pending || a->u.publish.fence;
 }
 
@@ -216,6 +242,19 @@ static void do_watch(struct hc_loop *l, const struct hc_action *a)
 		remember_dead(l, a->u.watch.pid, a->u.watch.started);
 }
 
+static void do_sync(struct hc_loop *l, const struct hc_action *a)
+{
+	int r;
+
+	if (!a->u.sync.keep) {
+		hc_syncpages_close(&l->syncs, a->u.sync.slot);
+		return;
+	}
+	r = hc_syncpages_keep(&l->syncs, a->u.sync.slot, l->brought);
+	if (r)
+		hc_log(HC_LOG_ERROR, "the page of a barrier cannot be kept: %s", strerror(-r));
+}
+
 static void do_register(struct hc_loop *l, const struct hc_action *a)
 {
 	int r = hc_registers_write(l->registers, a->u.reg.uid, a->u.reg.slot, l->start,
@@ -232,7 +271,10 @@ static void perform(struct hc_loop *l, const struct hc_action *a)
 {
 	switch (a->kind) {
 	case HC_ACT_REPLY: do_reply(l, a); return;
-	case HC_ACT_NOTIFY: hc_ctl_notify(l->ctl, a->session, a->bytes, a->len); return;
+	case HC_ACT_NOTIFY:
+		hc_ctl_notify(l->ctl, a->session, a->bytes, a->len);
+		l->told = true;
+		return;
 	case HC_ACT_SEND_PEER:
 		hc_log(HC_LOG_DEBUG, "a message for node %u is dropped: this version has no peers",
 		       a->u.node);
@@ -242,6 +284,7 @@ static void perform(struct hc_loop *l, const struct hc_action *a)
 	case HC_ACT_SCAN: do_scan(l, a); return;
 	case HC_ACT_CLOSE: hc_ctl_close(l->ctl, a->session); return;
 	case HC_ACT_WATCH: do_watch(l, a); return;
+	case HC_ACT_SYNC: do_sync(l, a); return;
 	case HC_ACT_LOG: do_log(a); return;
 	case HC_ACT_REGISTER: do_register(l, a); return;
 	}
@@ -259,6 +302,10 @@ static void step(struct hc_loop *l, const struct hc_event *ev)
 	for (i = 0; i < l->out->count; i++)
 		perform(l, &l->out->acts[i]);
 	l->in_step = false;
+	/* events leave before the store's thread wakes up and wants a processor of its own */
+	if (l->told && l->kick)
+		hc_ctl_flush(l->ctl);
+	l->told = false;
 	if (l->kick || (l->held && !l->out->more)) {
 		l->kick = false;
 		l->held = l->out->more;
@@ -392,9 +439,13 @@ static void sweep(uint32_t uid, uint32_t slot, struct hc_page_record *record, vo
 
 void hc_loop_begin(struct hc_loop *l)
 {
-	struct hc_event ev = {.kind = HC_EV_START};
+	struct hc_event ev = {.kind = HC_EV_TIMEOUT};
 	size_t i;
 
+	while (hc_core_deadline(l->core) <= hc_loop_now()) /* what rows of many ranks left to do */
+		feed(l, &ev);
+	l->begun = true;
+	ev.kind = HC_EV_START;
 	feed(l, &ev);
 	hc_pages_each(l->pages, sweep, l);
 	hc_registers_sweep(l->registers, l->start);
@@ -426,9 +477,27 @@ void hc_loop_request(struct hc_loop *l, uint64_t session, const struct hc_frame 
 	feed_now(l, &ev);
 }
 
+void hc_loop_bring(struct hc_loop *l, uint64_t session, const struct hc_frame *frame, int fd)
+{
+	struct hc_event ev = {.kind = HC_EV_REQUEST, .session = session};
+
+	ev.u.request.frame = frame;
+	ev.u.request.page = hc_syncpages_check(fd);
+	l->brought = fd;
+	feed_now(l, &ev);
+	l->brought = -1;
+}
+
 void hc_loop_lost(struct hc_loop *l, uint64_t session)
 {
 	struct hc_event ev = {.kind = HC_EV_SESSION_LOST, .session = session};
+
+	feed(l, &ev);
+}
+
+void hc_loop_unread(struct hc_loop *l, uint64_t session, uint64_t events)
+{
+	struct hc_event ev = {.kind = HC_EV_UNREAD, .session = session, .u.unread = events};
 
 	feed(l, &ev);
 }
@@ -643,7 +712,7 @@ int hc_loop_new(const struct hc_loop_args *args, struct hc_loop **loop)
 	l->start = args->self.start & 0xffffffu; /* what the gate of a record has room for */
 	l->locked = l->never_fast = !args->self.fence;
 	l->armed = HC_NEVER;
-	l->timer_fd = l->tick_fd = -1;
+	l->timer_fd = l->tick_fd = l->brought = -1;
 	l->memory_bytes = hc_core_bytes(&args->limits);
 	l->memory = reserve(l->memory_bytes);
 	l->out = reserve(sizeof(*l->out));
@@ -680,6 +749,7 @@ void hc_loop_free(struct hc_loop *l)
 		munmap(l->memory, l->memory_bytes);
 	if (l->out)
 		munmap(l->out, sizeof(*l->out));
+	hc_syncpages_fini(&l->syncs);
 	hc_rings_free(l->rings);
 	free(l->scans);
 	free(l->dead);

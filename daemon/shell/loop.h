@@ -55,12 +55,16 @@ void hc_loop_hello(struct hc_loop *loop, uint64_t session, const struct hc_frame
 void hc_loop_clock(struct hc_loop *loop);
 void hc_loop_request(struct hc_loop *loop, uint64_t session, const struct hc_frame *frame,
 		     const struct hc_roster *roster);
+/* A request with the sync page that it brings back, or -1; the caller closes it. */
+void hc_loop_bring(struct hc_loop *loop, uint64_t session, const struct hc_frame *frame, int fd);
 void hc_loop_lost(struct hc_loop *loop, uint64_t session);
 void hc_loop_dead(struct hc_loop *loop, uint32_t pid, uint64_t started);
 void hc_loop_device(struct hc_loop *loop, const struct hc_device_fact *fact);
 void hc_loop_link(struct hc_loop *loop, const struct hc_link_fact *fact);
 void hc_loop_settings(struct hc_loop *loop, const struct hc_settings *settings);
 void hc_loop_persisted(void *loop, uint64_t seq);
+/* How many events the session did not read in time, in all. */
+void hc_loop_unread(struct hc_loop *loop, uint64_t session, uint64_t events);
 void hc_loop_storage(void *loop, uint64_t kept); /* as hc_store_start calls it */
 
 void hc_loop_counts(const struct hc_loop *loop, struct hc_core_counts *counts);

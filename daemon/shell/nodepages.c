@@ -310,6 +310,31 @@ void hc_pages_publish(struct hc_page_record *record, const struct hc_pages_state
 		wake(record);
 }
 
+/* Does it say, whole, that a rank of this very domain has died, when the row does not? */
+static bool death_was_told(const struct hc_page_record *record, const struct hc_pages_state *s)
+{
+	uint64_t was = atomic_load_explicit(&record->gate, memory_order_relaxed);
+
+	return s->state != HCOMM_DAMAGED &&
+	       !((was ^ HC_GATE(0, s->tag, HCOMM_DAMAGED)) &
+		 (HC_GATE_TAG_MASK | HC_GATE_STATE_MASK)) &&
+	       atomic_load_explicit(&record->id, memory_order_relaxed) == s->id &&
+	       atomic_load_explicit(&record->cause_kind, memory_order_relaxed) ==
+		       HCOMM_EV_RANK_DIED &&
+	       !(atomic_load_explicit(&record->seq, memory_order_relaxed) & 1);
+}
+
+void hc_pages_restore(struct hc_page_record *record, const struct hc_pages_state *s)
+{
+	unsigned state = HCOMM_DAMAGED | (s->locked ? HC_GATE_LOCKED : 0);
+
+	if (death_was_told(record, s))
+		atomic_store_explicit(&record->gate, HC_GATE(s->start, s->tag, state),
+				      memory_order_seq_cst);
+	else
+		hc_pages_publish(record, s);
+}
+
 void hc_pages_free(struct hc_page_record *record)
 {
 	uint64_t gate = atomic_load_explicit(&record->gate, memory_order_relaxed);

@@ -61,6 +61,12 @@ struct hc_pages_state {
 };
 /* Write a record and wake who waits on it. */
 void hc_pages_publish(struct hc_page_record *record, const struct hc_pages_state *state);
+/*
+ * The same for a stored domain at the start of a daemon. A death is told before its row is stored,
+ * so the record may say more than the row: then it stays, under the new start number, until the
+ * kernel has said again who is dead. What was told is never taken back.
+ */
+void hc_pages_restore(struct hc_page_record *record, const struct hc_pages_state *state);
 /* Free the slot: its domain is gone. */
 void hc_pages_free(struct hc_page_record *record);
 

@@ -333,12 +333,12 @@ static void on_pidfd(evutil_socket_t fd, short what, void *arg)
 		return;
 	p->dead = true;
 	p->died_ns = now_ns();
-	event_del(p->event);
 	*proc_place(p->all, p->pid, p->started) = p->hash_next;
 	p->dead_next = p->all->dead;
 	p->all->dead = p;
 	p->all->ndead++;
 	p->all->died(p->all->arg, p);
+	event_del(p->event); /* behind it: others wait to hear */
 }
 
 /* Frees the oldest of the dead beyond those that are kept. */

@@ -162,6 +162,8 @@ static void on_query(struct hc_ctl *ctl, struct hc_in *in)
 		hc_ctl_malformed(ctl, c, in->frame.head.id, true, "a malformed query");
 		return;
 	}
+	if (m.view == HC_VIEW_client)
+		hc_ctl_tell_unread(ctl);
 	if (hc_views_owns(m.view))
 		hc_views_query(ctl->shell, c->session, in->frame.head.id, c->proto, &m);
 	else
@@ -244,6 +246,12 @@ void hc_ctl_request(struct hc_ctl *ctl, struct hc_in *in)
 			return;
 		}
 		break;
+	case HC_MSG_sync_have:
+		hc_loop_bring(ctl->loop, in->conn->session, &in->frame, in->fd);
+		if (in->fd >= 0)
+			close(in->fd);
+		in->fd = -1;
+		return;
 	case HC_MSG_query: on_query(ctl, in); return;
 	case HC_MSG_admin: on_admin(ctl, in); return;
 	}

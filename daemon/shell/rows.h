@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Stored domains and channels at a start: read before the store's thread takes the database, then given to the
- * core one by one, before its START.
+ * Stored domains and channels at a start: read before the store's thread takes the database, then
+ * given to the core one by one, before its START.
  */
 #ifndef HC_ROWS_H
 #define HC_ROWS_H

@@ -22,15 +22,17 @@
 #include "sd.h"
 #include "shellimp.h"
 
-#define RANKS_OF_DOMAIN 8u     /* places for each domain, on the average */
-#define ROW_RANKS_MAX   16384u /* the row of a domain has to fit into the buffer of actions */
-#define ENDED_KEPT      1024u  /* half a MiB; older ones are in the journal */
+#define RANKS_OF_DOMAIN 8u      /* places for each domain, on the average */
+#define ROW_RANKS_MAX   16384u  /* the row of a domain has to fit into the buffer of actions */
+#define ENDED_KEPT      1024u   /* half a MiB; older ones are in the journal */
+#define VALUES          524288u /* KiB of values in exchanges; taken from the system as used */
 #define ENDED_KEEP_NS   3600000000000u
 #define CHANNELS_MAX    65536u  /* requests for channels, waiting and granted */
 #define WANTS_MAX       16384u  /* of them: that wait, and tickets */
-#define PIECES_MAX      262144u /* of them together */
+#define PIECES_MAX      131072u /* channels that all of those are for */
 #define SECOND_NS       1000000000ull
 #define STOP_LIMIT_US   800000
+#define SLOW_NS         SECOND_NS /* a write that takes longer is told */
 
 static const char no_devices[] =
 	"no device is known here; give [device N] sections in hcommd.conf, or a topology_file";
@@ -71,8 +73,18 @@ static void say(char *out, size_t size, const char *text)
 		snprintf(out + n, size - n, "%s%s", n ? "; " : "", text);
 }
 
+unsigned hc_shell_slow_s(const struct hc_store_state *st)
+{
+	const uint64_t now = hc_loop_now();
+
+	if (!st->busy_ns || now < st->busy_ns + SLOW_NS)
+		return 0;
+	return (unsigned)((now - st->busy_ns) / SECOND_NS);
+}
+
 void hc_shell_remark(struct hc_shell *sh, char *out, size_t size)
 {
+	struct hc_core_counts core;
 	struct hc_store_state st;
 	char text[300];
 
@@ -83,12 +95,20 @@ void hc_shell_remark(struct hc_shell *sh, char *out, size_t size)
 			 "state is not persistent (%.160s); free space in state_dir", st.why);
 		say(out, size, text);
 	}
+	if (hc_shell_slow_s(&st))
+		say(out, size,
+		    "the disk of state_dir is slow: joins and ends of domains wait for it");
 	if (sh->sock.foreign)
 		say(out, size, "the socket's path was taken by something else; remove it");
 	if (sh->reload_failed[0])
 		say(out, size, sh->reload_failed);
 	if (!sh->devices.count)
 		say(out, size, no_devices);
+	hc_loop_counts(sh->loop, &core);
+	if (core.drained)
+		say(out, size,
+		    "the node is drained: it takes no new domains; hcommctl drain --off "
+		    "ends that");
 }
 
 void hc_shell_tell_manager(struct hc_shell *sh, bool ready)
@@ -108,11 +128,28 @@ void hc_shell_tell_manager(struct hc_shell *sh, bool ready)
 
 /* ---- the loop's calls ---- */
 
+static void watch_slowness(struct hc_shell *sh, const struct hc_store_state *st)
+{
+	const unsigned slow_s = hc_shell_slow_s(st);
+
+	if (slow_s && !sh->storage_slow_s)
+		hc_log(HC_LOG_WARN,
+		       "the disk of state_dir is slow: a write has taken %u s so far; what waits "
+		       "for "
+		       "it waits, all else goes on",
+		       slow_s);
+	if (!slow_s && sh->storage_slow_s)
+		hc_log(HC_LOG_WARN, "the disk of state_dir goes on after %u s or more",
+		       sh->storage_slow_s);
+	sh->storage_slow_s = slow_s;
+}
+
 static void watch_storage(struct hc_shell *sh)
 {
 	struct hc_store_state st;
 
 	hc_store_state(sh->store, &st);
+	watch_slowness(sh, &st);
 	if (st.lost == sh->storage_lost)
 		return;
 	sh->storage_lost = st.lost;
@@ -222,7 +259,8 @@ static void set_limits(struct hc_shell *sh)
 	l->wants = WANTS_MAX;
 	l->quota_channels = sh->conf.quota_channels;
 	l->quota_waiting = sh->conf.quota_waiting;
-	l->quota_memory_mib = sh->conf.quota_memory_mib;
+	l->quota_memory = (uint64_t)sh->conf.quota_memory_mib << 20;
+	l->values = VALUES;
 }
 
 static int make_loop(struct hc_shell *sh)

@@ -41,6 +41,8 @@ struct hc_shell {
 	uint64_t started_ns;
 	uint32_t generation; /* of the configuration, for the pages of its view */
 	bool reloading, storage_lost, stopping;
+	unsigned
+		storage_slow_s; /* the disk is at one thing for so long, and that was told; 0: no */
 	char reload_failed[1600]; /* when and why; empty: the last reload was well */
 	int exit_status;
 };
@@ -49,6 +51,8 @@ struct hc_shell {
 void hc_shell_settings(const struct hc_shell *sh, const struct hc_conf *c, struct hc_settings *set);
 /* What is missing or wrong now, in words; empty: nothing. */
 void hc_shell_remark(struct hc_shell *sh, char *out, size_t size);
+/* Seconds that the store is at one thing, when that is too long; else 0. */
+unsigned hc_shell_slow_s(const struct hc_store_state *st);
 void hc_shell_tell_manager(struct hc_shell *sh, bool ready);
 
 #endif

@@ -328,6 +328,7 @@ static void wait_for_work(struct hc_store *s)
 	struct timespec until;
 
 	pthread_mutex_lock(&s->lock);
+	s->state.busy_ns = 0;
 	if (s->in.used || s->asked || s->stop || (s->again && !s->written) ||
 	    (s->written && !s->hold))
 		return;
@@ -366,6 +367,8 @@ static struct hc_store_query *take_work(struct hc_store *s, struct hc_store_limi
 	struct hc_store_query *asked = s->asked;
 
 	take_rows(s);
+	if (s->work.used || asked || s->state.lost)
+		s->state.busy_ns = clock_ns(CLOCK_MONOTONIC);
 	s->asked = NULL;
 	s->asked_end = &s->asked;
 	*limits = s->limits;

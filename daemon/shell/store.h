@@ -10,6 +10,9 @@
  * the latest of each, and written when the disk lets us, tried every second; their numbers come
  * back all the same, and the state says that nothing is persistent meanwhile. Events of that
  * time are lost and counted.
+ *
+ * A disk that takes its time holds up what waits for it, and nothing else. The state says since
+ * when the thread is busy, so that somebody can tell the operator.
  */
 #ifndef HC_STORE_H
 #define HC_STORE_H
@@ -50,6 +53,8 @@ struct hc_store_state {
 	char why[160];
 	uint64_t commits;
 	uint64_t events_lost;
+	uint64_t busy_ns; /* since when the thread is at what it does now, CLOCK_MONOTONIC; 0: idle
+			   */
 };
 void hc_store_state(struct hc_store *store, struct hc_store_state *state);
 

@@ -64,7 +64,22 @@ static struct hc_str cut(const char *text, uint32_t max)
 
 /* ---- status ---- */
 
-static void status_counts(struct hc_shell *sh, struct hc_m_view_status *m)
+static const char *drain_text(const struct hc_core_counts *core, char text[64])
+{
+	int n;
+
+	if (!core->drained)
+		return "no";
+	n = snprintf(text, 64, "%u domain%s left", core->domains, core->domains == 1 ? "" : "s");
+	if (core->drain_ns)
+		snprintf(text + n, 64 - (size_t)n, ", waiting at most %u s more",
+			 (unsigned)(core->drain_ns / SECOND_NS) + 1);
+	else
+		snprintf(text + n, 64 - (size_t)n, ", no new ones");
+	return text;
+}
+
+static void status_counts(struct hc_shell *sh, struct hc_m_view_status *m, char drain[64])
 {
 	struct hc_core_counts core;
 	struct hc_ctl_counts ctl;
@@ -92,6 +107,7 @@ static void status_counts(struct hc_shell *sh, struct hc_m_view_status *m)
 	m->refused = core.refused + ctl.refused;
 	m->malformed = ctl.malformed;
 	m->events_lost = ctl.events_lost;
+	m->drain = hc_str(drain_text(&core, drain));
 }
 
 static void id_text(const uint8_t id[16], char out[33])
@@ -102,14 +118,26 @@ static void id_text(const uint8_t id[16], char out[33])
 		snprintf(out + 2 * i, 3, "%02x", id[i]);
 }
 
+static void storage_text(const struct hc_store_state *st, char text[HC_NAME_MAX + 1])
+{
+	const unsigned slow_s = hc_shell_slow_s(st);
+
+	if (st->lost)
+		snprintf(text, HC_NAME_MAX + 1, "not persistent: %.110s", st->why);
+	else if (slow_s)
+		snprintf(text, HC_NAME_MAX + 1, "slow: a write has taken %u s so far", slow_s);
+	else
+		snprintf(text, HC_NAME_MAX + 1, "ok");
+}
+
 static void show_status(struct hc_shell *sh, struct page *p)
 {
-	char node[33], remark[HC_TEXT_MAX + 1], socket[256], storage[HC_NAME_MAX + 1];
+	char node[33], drain[64], remark[HC_TEXT_MAX + 1], socket[256], storage[HC_NAME_MAX + 1];
 	struct hc_m_view_status m;
 	struct hc_store_state st;
 
 	memset(&m, 0, sizeof(m));
-	status_counts(sh, &m);
+	status_counts(sh, &m, drain);
 	hc_store_state(sh->store, &st);
 	id_text(sh->self.node_id, node);
 	hc_shell_remark(sh, remark, sizeof(remark));
@@ -117,8 +145,7 @@ static void show_status(struct hc_shell *sh, struct page *p)
 		 sh->sock.activated ? "of the service manager's socket unit"
 		 : sh->sock.foreign ? "replaced by something that is not ours"
 				    : "made by hcommd");
-	snprintf(storage, sizeof(storage), "%s%.110s", st.lost ? "not persistent: " : "ok",
-		 st.lost ? st.why : "");
+	storage_text(&st, storage);
 	m.node = cut(sh->self.name, HC_NAME_MAX);
 	m.node_id = hc_str(node);
 	m.instance = hc_str(sh->conf.instance);
@@ -126,7 +153,10 @@ static void show_status(struct hc_shell *sh, struct page *p)
 	m.pid = (uint32_t)getpid();
 	m.start = sh->self.start;
 	m.uptime_s = (hc_loop_now() - sh->started_ns) / SECOND_NS;
-	m.health = hc_str(st.lost || sh->sock.foreign || sh->reload_failed[0] ? "degraded" : "ok");
+	m.health =
+		hc_str(st.lost || hc_shell_slow_s(&st) || sh->sock.foreign || sh->reload_failed[0]
+			       ? "degraded"
+			       : "ok");
 	m.remark = hc_str(remark);
 	m.fence = hc_str(hc_loop_fences(sh->loop) ? "membarrier" : "atomics");
 	m.security = hc_str("alone");

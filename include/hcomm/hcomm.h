@@ -389,32 +389,39 @@ int hcomm_op_end(struct hcomm_op *op);
 /* Switch the flight recorder of a domain. later */
 int hcomm_op_record(hcomm_domain domain, int on);
 
-/* ---- sync. later ---- */
+/* ---- sync ---- */
 /* All ranks of the domain meet: nobody returns before everybody has called (a handle of several
- * ranks counts for all of them). One thread of a handle at a time. Blocking; on one node without
- * the daemon. TIMEOUT (names the ranks that have not come; the barrier is spent: only leave or
- * destroy make sense then), DAMAGED, ABORTED, SUSPENDED, GONE. */
+ * ranks counts for all of them). One thread of a handle at a time. Blocking (HCOMM_START: INVALID);
+ * on one node without the daemon, which gives the shared page at the first barrier. TIMEOUT names
+ * the ranks that have not come; the barrier is spent: only leave or destroy make sense then, or
+ * the same call again, which goes on with it, as after SUSPENDED. DAMAGED, ABORTED (say who), GONE
+ * (a rank left, or the domain ends), MALFORMED (a rank wrote nonsense into the page),
+ * NOT_SUPPORTED (ranks on several nodes; in this version). */
 int hcomm_barrier(hcomm_domain domain, int timeout_ms);
 
-/* ---- exchange: a key-value table for each domain, of one epoch. later ---- */
+/* ---- exchange: a key-value table for each domain, of one epoch ---- */
 #define HCOMM_VALUE_BYTES 32768u /* of one value */
 /* Put (or replace) a value; the daemon copies it. Keys: 1 to 127 bytes, printable, no blank;
- * those that begin with "hcomm/" are the library's. INVALID, LIMIT (names the quota), GONE. */
+ * those that begin with "hcomm/" are the library's. The library keeps a copy, and puts it again
+ * after a restart of the daemon. Blocking. INVALID, LIMIT (names the quota), DAMAGED, GONE. */
 int hcomm_put(hcomm_domain domain, const char *key, const void *value, uint32_t bytes);
 /* Get it, waiting until somebody has put it. *bytes: room, then the length; BUFFER_OVERFLOW when
- * the room is too small. TIMEOUT names the key; with HCOMM_START a missing key is NOT_FOUND. */
+ * the room is too small. TIMEOUT names the key; with HCOMM_START a missing key is NOT_FOUND.
+ * DAMAGED, GONE also end the wait. */
 int hcomm_get(hcomm_domain domain, const char *key, void *value, uint32_t *bytes, int timeout_ms);
-/* All ranks call it; behind it each sees what any had put before. TIMEOUT names who is missing. */
+/* All ranks call it; behind it each sees what any had put before. One thread of a handle at a
+ * time. Blocking (HCOMM_START: INVALID). TIMEOUT names who is missing, DAMAGED who died. */
 int hcomm_fence(hcomm_domain domain, int timeout_ms);
 
-/* ---- memory: who has registered what, kept in the exchange. later ---- */
+/* ---- memory: who has registered what, kept in the exchange ---- */
 enum hcomm_memory_kind { HCOMM_MEM_HOST = 1, HCOMM_MEM_HBM = 2, HCOMM_MEM_DDR = 3 };
 /* Say that [address, address + bytes) of this rank can be reached with `key`. EXISTS names the
  * range that overlaps, LIMIT. */
 int hcomm_mem_register(hcomm_domain domain, void *address, uint64_t bytes,
 		       enum hcomm_memory_kind kind, uint64_t key);
 /* The key of the range of `rank` that holds all of [address, address + bytes); NOT_FOUND says
- * which rank's table lacks which range. */
+ * which rank's table lacks which range. Answered from what was read before where that holds the
+ * range, so one that was unregistered may be found until the next miss. */
 int hcomm_mem_lookup(hcomm_domain domain, uint32_t rank, uint64_t address, uint64_t bytes,
 		     uint64_t *key);
 /* `address` as it was registered. NOT_FOUND. */
@@ -550,7 +557,9 @@ typedef int (*hcomm_row_fn)(const void *row, void *context);
 int hcomm_query(struct hcomm_session *session, uint32_t view, const struct hcomm_filter *filter,
 		hcomm_row_fn fn, void *context);
 /* An operator's word: "reload", "log-level" with its argument, "drain". Blocking. `answer` may be
- * NULL. PERMISSION, INVALID. */
+ * NULL. PERMISSION, INVALID. drain: returns when no domain is left; TIMEOUT: some are, after
+ * drain_timeout_s; IN_PROGRESS: another drain ended the wait. The node takes no new domains (AGAIN)
+ * until "drain" with the argument "off", or a restart. */
 int hcomm_admin(struct hcomm_session *session, const char *verb, const char *argument,
 		int timeout_ms, char *answer, size_t bytes);
 

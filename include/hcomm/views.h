@@ -57,8 +57,9 @@ struct hcomm_view_status {
 	char fence[HCOMM_NAME_BYTES]; /* membarrier, or atomics: how references are counted */
 	char security[HCOMM_NAME_BYTES]; /* how daemons authenticate each other; alone = no peers */
 	char socket[HCOMM_TEXT_BYTES]; /* path of the client socket, and who owns it */
-	char storage[HCOMM_NAME_BYTES]; /* ok, or why state is not persistent */
+	char storage[HCOMM_NAME_BYTES]; /* ok, or that the disk is slow, or why state is not persistent */
 	uint64_t commits; /* database transactions since the start */
+	char drain[HCOMM_NAME_BYTES]; /* no, or that the node takes no new domains, and how many are left */
 	uint32_t channels; /* channels that are granted */
 	uint32_t waiting; /* requests for channels that wait, and tickets */
 	uint64_t granted_at_once; /* requests for channels granted at once */
@@ -90,7 +91,9 @@ struct hcomm_view_domain {
 	uint64_t age_ms; /* milliseconds in this state */
 	uint8_t persistent; /* 1: survives a crash of the daemon */
 	char cause[HCOMM_TEXT_BYTES]; /* first cause of not being ACTIVE, or who is missing */
-	uint8_t reserved2_[7];
+	uint8_t reserved2_[3];
+	uint32_t values; /* values in its exchange */
+	uint64_t value_bytes; /* memory of this node that they take */
 };
 
 /* ranks of domains */
@@ -107,7 +110,7 @@ struct hcomm_view_member {
 	uint32_t uid; /* its user */
 	uint64_t begun; /* number of the last collective begun, as of the last sample */
 	uint32_t running; /* references held, as of the last sample */
-	uint32_t seen_ms; /* milliseconds since the last sign of life */
+	uint8_t reserved1_[4];
 };
 
 /* open sessions */

@@ -23,13 +23,6 @@ START_TEST(each_says_so_and_touches_nothing)
 	LATER(hcomm_resume(1, 100));
 	LATER(hcomm_set_heartbeat(1, 100, 3));
 	LATER(hcomm_op_record(1, 1));
-	LATER(hcomm_barrier(1, 100));
-	LATER(hcomm_put(1, "key", "value", 5));
-	LATER(hcomm_get(1, "key", text, &u32, 100));
-	LATER(hcomm_fence(1, 100));
-	LATER(hcomm_mem_register(1, text, 8, HCOMM_MEM_HOST, 1));
-	LATER(hcomm_mem_lookup(1, 0, 1, 1, &u64));
-	LATER(hcomm_mem_unregister(1, text));
 	LATER(hcomm_bandwidth(1, 0, 1, &u64));
 	LATER(hcomm_route(1, 0, 1, text, sizeof(text)));
 	memset(&advice, 0x33, sizeof(advice));

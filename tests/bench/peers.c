@@ -179,42 +179,79 @@ double peer_redis_own_tool(const struct peer_redis *r, unsigned clients, unsigne
 	return rate;
 }
 
-/* Compiled once for each directory. */
-static bool mpi_build(const char *dir, char *program, size_t room)
+/* Compiled once for each directory, from tests/bench/peer/NAME.c. */
+static bool mpi_build(const char *compiler, const char *name, const char *dir, char *program,
+		      size_t room)
 {
 	const char *src = getenv("HC_BENCH_SRC");
-	char cc[] = "mpicc", o2[] = "-O2", o[] = "-o";
+	char cc[32], o2[] = "-O2", o[] = "-o";
 	char source[4096], out[256];
 	char *argv[] = {cc, o2, o, program, source, NULL};
 
-	snprintf(source, sizeof(source), "%s/peer/mpi_split.c", src ? src : "tests/bench");
-	snprintf(program, room, "%s/mpi_split", dir);
+	snprintf(cc, sizeof(cc), "%s", compiler);
+	snprintf(source, sizeof(source), "%s/peer/%s.c", src ? src : "tests/bench", name);
+	snprintf(program, room, "%s/%s-%s", dir, name, compiler);
 	return !access(program, X_OK) || !run(argv, dir, out, sizeof(out));
+}
+
+/* What the program prints. */
+static bool mpi_run(struct peer_mpi *m, const char *name, char *const argv[], const char *dir)
+{
+	char out[512];
+
+	snprintf(m->what, sizeof(m->what), "%s failed", argv[0]);
+	if (run(argv, dir, out, sizeof(out)))
+		return false;
+	if (sscanf(out, "%lf %lf %127[^\n]", &m->p50_us, &m->p99_us, m->what) == 3)
+		return true;
+	snprintf(m->what, sizeof(m->what), "%s.c printed no figures", name);
+	return false;
+}
+
+static bool mpi_ready(struct peer_mpi *m, const char *compiler, const char *launcher,
+		      const char *name, const char *dir, char *program, size_t room)
+{
+	*m = (struct peer_mpi){0};
+	snprintf(m->what, sizeof(m->what), PEER_NOT_INSTALLED);
+	if (!peer_installed(compiler) || !peer_installed(launcher))
+		return false;
+	snprintf(m->what, sizeof(m->what), "%s.c does not compile", name);
+	return mpi_build(compiler, name, dir, program, room);
 }
 
 bool peer_mpi_split(struct peer_mpi *m, const char *dir, unsigned ranks, unsigned turns)
 {
 	char mpirun[] = "mpirun", root[] = "--allow-run-as-root", over[] = "--oversubscribe";
 	char bind[] = "--bind-to", none[] = "none", n[] = "-n", np[16], count[16];
-	char program[256], out[512];
+	char program[256];
 	char *argv[] = {mpirun, root, over, bind, none, n, np, program, count, NULL};
 
-	*m = (struct peer_mpi){0};
-	snprintf(m->what, sizeof(m->what), PEER_NOT_INSTALLED);
-	if (!peer_installed("mpicc") || !peer_installed("mpirun"))
-		return false;
 	snprintf(np, sizeof(np), "%u", ranks);
 	snprintf(count, sizeof(count), "%u", turns);
-	snprintf(m->what, sizeof(m->what), "mpi_split.c does not compile");
-	if (!mpi_build(dir, program, sizeof(program)))
-		return false;
-	snprintf(m->what, sizeof(m->what), "mpirun failed");
-	if (run(argv, dir, out, sizeof(out)))
-		return false;
-	if (sscanf(out, "%lf %lf %127[^\n]", &m->p50_us, &m->p99_us, m->what) == 3)
-		return true;
-	snprintf(m->what, sizeof(m->what), "mpi_split.c printed no figures");
-	return false;
+	return mpi_ready(m, "mpicc", "mpirun", "mpi_split", dir, program, sizeof(program)) &&
+	       mpi_run(m, "mpi_split", argv, dir);
+}
+
+bool peer_mpi_barrier(struct peer_mpi *m, const char *dir, bool mpich, unsigned ranks,
+		      unsigned turns, const int cpus[2])
+{
+	char openmpi[] = "mpirun", root[] = "--allow-run-as-root", over[] = "--oversubscribe";
+	char bind[] = "--bind-to", none[] = "none", n[] = "-n", np[16], count[16], cpu[2][16];
+	char hydra[] = "mpirun.mpich", program[256];
+	char *theirs[] = {openmpi, root,    over,  bind,   none,   n,
+			  np,      program, count, cpu[0], cpu[1], NULL};
+	char *other[] = {hydra, n, np, program, count, cpu[0], cpu[1], NULL};
+
+	snprintf(np, sizeof(np), "%u", ranks);
+	snprintf(count, sizeof(count), "%u", turns);
+	snprintf(cpu[0], sizeof(cpu[0]), "%d", cpus[0]);
+	snprintf(cpu[1], sizeof(cpu[1]), "%d", cpus[1]);
+	if (mpich)
+		return mpi_ready(m, "mpicc.mpich", hydra, "mpi_barrier", dir, program,
+				 sizeof(program)) &&
+		       mpi_run(m, "mpi_barrier", other, dir);
+	return mpi_ready(m, "mpicc", "mpirun", "mpi_barrier", dir, program, sizeof(program)) &&
+	       mpi_run(m, "mpi_barrier", theirs, dir);
 }
 
 static bool qb_run(char *program, int client_cpu, int server_cpu, unsigned bytes, unsigned turns,

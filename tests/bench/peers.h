@@ -40,6 +40,11 @@ struct peer_mpi {
 /* MPI_Comm_split over `ranks` local ranks, first entry to last return; false: see what. */
 bool peer_mpi_split(struct peer_mpi *m, const char *dir, unsigned ranks, unsigned turns);
 
+/* MPI_Barrier over `ranks` local ranks, as rank 0 sees it; rank r on cpus[r % 2]. Of Open MPI, or
+ * of MPICH (which Debian installs beside it under names of its own). */
+bool peer_mpi_barrier(struct peer_mpi *m, const char *dir, bool mpich, unsigned ranks,
+		      unsigned turns, const int cpus[2]);
+
 struct peer_qb {
 	double us_8, us_64;
 	char what[128]; /* "installed", or why there are no figures */

@@ -12,6 +12,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <hcomm/views.h>
+
 #include "ranks.h"
 #include "raw.h"
 #include "suite.h"
@@ -68,22 +70,62 @@ static uint64_t lost_of_daemon(void)
 	return s.events_lost;
 }
 
-/* Reads all that waits, and what comes then; the sum of `lost`. */
-static uint64_t read_on(int fd, struct hcomm_session *maker)
+struct losses {
+	unsigned losers;
+	uint64_t most;
+};
+
+static int add_losses(const void *row, void *arg)
 {
-	static uint8_t buf[HC_PACKET_MAX];
+	const struct hcomm_view_client *c = row;
+	struct losses *l = arg;
+
+	l->losers += c->events_lost > 0;
+	if (c->events_lost > l->most)
+		l->most = c->events_lost;
+	return 0;
+}
+
+/* What the list of clients says: one of them has lost all that the daemon counts. */
+static void want_one_loser(struct hcomm_session *s)
+{
+	uint64_t before = lost_of_daemon();
+	struct losses l = {0};
+
+	ck_assert_int_eq(hcomm_query(s, HCOMM_VIEW_CLIENT, NULL, add_losses, &l), 0);
+	ck_assert_uint_eq(l.losers, 1);
+	ck_assert_uint_eq(l.most, before);
+}
+
+/* What the events of a packet say was lost before them. */
+static uint64_t lost_in(const uint8_t *at, size_t left)
+{
 	struct hc_m_event m;
 	struct hc_frame f;
 	uint64_t lost = 0;
 
-	for (int i = 0; i < 100000 && !lost; i++) {
-		if (i % 100 == 0)
-			make_events(maker, 1); /* so that there is one after the gap */
-		if (!hc_raw_recv(fd, buf, &f))
-			hc_fail("the subscriber's session was ended");
+	while (left && !hc_frame_next(&at, &left, &f))
 		if (f.head.type == HC_MSG_event &&
 		    !hc_decode(&hc_desc_event, HC_PROTO_MIN, f.body, f.body_len, &m))
 			lost += m.lost;
+	return lost;
+}
+
+/* Reads all that waits, and what is made to come then; what was lost before it. */
+static uint64_t read_on(int fd, struct hcomm_session *maker)
+{
+	static uint8_t buf[HC_PACKET_MAX];
+	uint64_t lost = 0;
+
+	for (int i = 0; i < 100000 && !lost; i++) {
+		ssize_t n = recv(fd, buf, sizeof(buf), MSG_DONTWAIT);
+
+		if (!n)
+			hc_fail("the subscriber's session was ended");
+		if (n < 0)
+			make_events(maker, 1); /* so that there is one after the gap */
+		else
+			lost += lost_in(buf, (size_t)n);
 	}
 	return lost;
 }
@@ -111,7 +153,9 @@ START_TEST(it_loses_events_and_nobody_else_anything)
 	for (unsigned i = 0; i < 40 && !lost_of_daemon(); i++)
 		make_events(maker, 250);
 	ck_assert_uint_gt(lost_of_daemon(), 0);
+	want_one_loser(other);
 	make_events(maker, 250);
+	want_one_loser(other); /* what was lost since, too */
 	/* its queue, and what storing more events takes */
 	ck_assert_uint_le(hc_proc_kib(node.pid, "VmRSS"), rss + hc_growth_kib(QUEUE_KIB + 4096));
 

@@ -5,6 +5,7 @@
 #   deps.sh build    what `make` and `make check` need
 #   deps.sh ci       the same plus compilers and tools of `make fuzz`, `make lint` and .ci/run
 #   deps.sh bench    the peers that `make bench` compares with
+#   deps.sh bigendian  compiler and emulator of `make check-bigendian`
 #
 # Nothing missing: says nothing, asks no network and needs no rights. Something missing: as
 # root, or with a sudo that asks no password, apt-get installs it; else the one command to run
@@ -17,7 +18,8 @@ policy=${HC_POLICY_RC_D:-/usr/sbin/policy-rc.d}
 build="gcc make pkg-config libc6-dev libevent-dev libibverbs-dev libssl-dev libsqlite3-dev
 	libjansson-dev libinih-dev libsystemd-dev libsmartcols-dev libncurses-dev check mandoc"
 ci="$build clang clang-format libclang-rt-14-dev"
-bench="redis-server libopenmpi-dev openmpi-bin libqb-dev strace"
+bench="redis-server libopenmpi-dev openmpi-bin mpich libmpich-dev libqb-dev strace"
+bigendian="gcc-s390x-linux-gnu libc6-dev-s390x-cross qemu-user-static"
 
 die() {
 	echo "deps.sh: $1" >&2
@@ -28,7 +30,8 @@ case ${1-} in
 build) wanted=$build ;;
 ci) wanted=$ci ;;
 bench) wanted=$bench ;;
-*) die "'${1-}' is not a list of packages; wanted: build, ci or bench" 2 ;;
+bigendian) wanted=$bigendian ;;
+*) die "'${1-}' is not a list of packages; wanted: build, ci, bench or bigendian" 2 ;;
 esac
 
 command -v dpkg-query >/dev/null ||

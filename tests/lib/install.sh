@@ -24,7 +24,8 @@ fill() {
 	sed -e "s|@prefix@|$PREFIX|g; s|@PREFIX@|$PREFIX|g; s|@libdir@|$LIBDIR|g; s|@LIBDIR@|$LIBDIR|g" \
 		-e "s|@includedir@|$PREFIX/include|g; s|@INCLUDEDIR@|$PREFIX/include|g" \
 		-e "s|@version@|$VERSION|g; s|@VERSION@|$VERSION|g" \
-		-e "s|/usr/sbin/hcommd|$PREFIX/sbin/hcommd|g" "$1" >"$root$2/$3"
+		-e "s|/usr/sbin/hcommd|$PREFIX/sbin/hcommd|g" \
+		-e "s|/usr/bin/hcommctl|$PREFIX/bin/hcommctl|g" "$1" >"$root$2/$3"
 	chmod 644 "$root$2/$3"
 }
 

@@ -82,7 +82,8 @@ static int wait_event(struct me *me)
 
 	while (!(h = find_heard(me, me->order.code))) {
 		r = hc_now_ms() < end ? hcomm_dispatch(me->session, 100) : HCOMM_E_TIMEOUT;
-		if (r < 0)
+		/* without a daemon a host goes on asking */
+		if (r < 0 && r != HCOMM_E_PEER_CLOSED && r != HCOMM_E_NO_DAEMON)
 			return r;
 	}
 	r = h->error;

@@ -329,6 +329,8 @@ static void reply(struct world *w, uint32_t node, const struct hc_action *a)
 		world_want(w, !f.head.id && a->u.reply.grant == HC_GRANT_STATUS);
 		return;
 	}
+	if (a->u.reply.grant == HC_GRANT_SYNC)
+		world_grant_sync(w, node, a);
 	label = take_label(w, cl, f.head.id);
 	cl->answers++;
 	cl->answered = f.head.id;
@@ -343,6 +345,8 @@ static void reply(struct world *w, uint32_t node, const struct hc_action *a)
 	case HC_MSG_batch_r: world_got_batch(w, cl, &f, names[node], label); return;
 	case HC_MSG_query_r: got_page(w, cl, &f, label); return;
 	case HC_MSG_root_info_r: got_info(w, cl, &f, label); return;
+	case HC_MSG_get_r: world_got_value(w, cl, &f, names[node], label); return;
+	case HC_MSG_sync_open_r: world_got_sync(w, cl, &f, names[node], label); return;
 	case HC_MSG_hello_r: return;
 	case HC_MSG_channel_want_r: world_got_grants(w, cl, &f, names[node], label); return;
 	case HC_MSG_channel_refused: world_got_refused(w, cl, &f, names[node], label); return;
@@ -460,8 +464,12 @@ static void perform(struct world *w, uint32_t node, const struct hc_action *a)
 	case HC_ACT_PUBLISH: publish(w, node, a); return;
 	case HC_ACT_SCAN: scan(w, node, a); return;
 	case HC_ACT_CLOSE: return;
-	case HC_ACT_WATCH: return; /* a test tells who has died */
+	case HC_ACT_WATCH:
+		w->watches++;
+		world_watch(w, node, a);
+		return;
 	case HC_ACT_REGISTER: put_register(w, node, a); return;
+	case HC_ACT_SYNC: world_sync(w, node, a); return;
 	case HC_ACT_LOG:
 		world_want(w, a->len == strlen((const char *)a->bytes));
 		for (i = 0; i < a->len; i++)

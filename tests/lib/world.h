@@ -79,6 +79,10 @@ struct world_client {
 	uint64_t made[WORLD_ITEMS]; /* of a batch: id of each item's domain, 0 = it failed */
 	uint16_t codes[WORLD_ITEMS];
 	uint32_t nitems;
+	uint8_t got[HC_PACKET_MAX]; /* value of a get */
+	uint32_t got_len, got_bytes;
+	uint64_t version;
+	uint32_t lines; /* of a sync page */
 };
 
 /* A seat that was handed out, with the counters of its process. */
@@ -101,6 +105,12 @@ struct world_record {
 struct world_register {
 	uint64_t id;
 	uint8_t state; /* HC_W_channel_state_* */
+};
+
+/* A process whose end its kernel knows. */
+struct world_dead {
+	uint32_t node, pid;
+	bool watched; /* the node's core wants to hear of it */
 };
 
 struct world_message {
@@ -139,6 +149,7 @@ struct world {
 	struct world_seat *seats;
 	uint32_t nseats, seats_cap;
 	struct world_record records[WORLD_NODES][WORLD_RECORDS];
+	uint64_t pages[WORLD_NODES][WORLD_RECORDS]; /* domains whose sync page is kept, by slot */
 	struct world_register registers[WORLD_NODES][WORLD_REGISTERS];
 	struct hc_link_fact links[WORLD_NODES][WORLD_LINKS]; /* told at every start */
 	uint32_t nlinks[WORLD_NODES];
@@ -149,11 +160,14 @@ struct world {
 	bool hold_store[WORLD_NODES], hold_scan, quiet_checks, hold_deadline;
 	bool arenas_lost; /* no block can be read */
 	uint64_t asked[WORLD_NODES], stored[WORLD_NODES];
+	struct world_dead *dead;
+	uint32_t ndead, dead_cap;
 	struct world_row *rows; /* what the store was asked for */
 	uint32_t nrows, rows_cap;
 	struct world_scan *scans;
 	uint32_t nscans, scans_cap;
 
+	uint32_t watches; /* processes that the shell was asked to watch */
 	uint64_t steps;
 	uint32_t most_actions, most_bytes;
 	char *text; /* the transcript */
@@ -168,8 +182,8 @@ void world_start_with(struct world *w, uint32_t nodes, const struct hc_limits *l
 		      const struct hc_settings *settings, uint32_t devices, uint64_t seed);
 void world_defaults(struct hc_limits *limits, struct hc_settings *settings);
 void world_end(struct world *w);
-/* The daemon of a node is killed and started: it has what was stored. Connections are gone,
- * processes and their arenas are not. */
+/* The daemon of a node is killed and started: it has what was stored, and its kernel says which of
+ * those processes are dead. Connections are gone, processes and their arenas are not. */
 void world_restart(struct world *w, uint32_t node);
 /* A row that somebody wrote into its database, before a restart. */
 void world_put_row(struct world *w, uint32_t node, uint64_t id, const void *bytes, uint32_t len);
@@ -236,6 +250,7 @@ uint32_t world_abort(struct world *w, struct world_client *cl, uint64_t id, uint
 uint32_t world_status(struct world *w, struct world_client *cl, uint64_t id);
 uint32_t world_query(struct world *w, struct world_client *cl, unsigned view, uint64_t cursor,
 		     uint64_t snapshot, uint32_t limit);
+uint32_t world_drain(struct world *w, struct world_client *cl, const char *argument);
 uint32_t world_subscribe(struct world *w, struct world_client *cl, uint64_t id, bool on);
 /* Channels: the answer is in grants, or code and text (and retry_ms). timeout_ms without `wait`
  * is of no account. */
@@ -244,11 +259,23 @@ struct world_piece {
 	uint8_t type, flags;
 };
 uint32_t world_acquire(struct world *w, struct world_client *cl, uint64_t id, uint32_t rank,
-		       const struct world_piece *pieces, uint32_t n, bool wait,
-		       uint32_t timeout_ms, uint32_t hold_ms);
+		       const struct world_piece *pieces, uint32_t n, bool wait, uint32_t timeout_ms,
+		       uint32_t hold_ms);
 uint32_t world_open(struct world *w, struct world_client *cl, uint64_t channel, uint32_t rank);
 uint32_t world_release(struct world *w, struct world_client *cl, uint64_t channel, uint32_t rank);
 void world_ops_ended(struct world *w, struct world_client *cl, uint64_t id);
+/* Barrier and exchange (worldsync.c); the epoch is 1. */
+uint32_t world_sync_open(struct world *w, struct world_client *cl, uint64_t id, uint32_t rank);
+/* page: the client has the page; bytes: what it brings of it, as the kernel would say it. */
+uint32_t world_sync_have(struct world *w, struct world_client *cl, uint64_t id, uint32_t rank,
+			 bool page, uint32_t bytes, uint64_t fences);
+uint32_t world_put(struct world *w, struct world_client *cl, uint64_t id, uint32_t rank,
+		   const char *key, const void *value, uint32_t bytes, uint64_t version);
+uint32_t world_get(struct world *w, struct world_client *cl, uint64_t id, uint32_t rank,
+		   const char *key, uint32_t timeout_ms, bool whole, uint64_t known);
+/* ranks end with WORLD_END. */
+uint32_t world_fence(struct world *w, struct world_client *cl, uint64_t id, const uint32_t *ranks,
+		     uint64_t number, uint32_t timeout_ms);
 /* A whole frame as a client's or (frame of node `from`) a peer's; nothing is checked before. */
 void world_raw(struct world *w, struct world_client *cl, const struct hc_frame *f);
 void world_peer(struct world *w, uint32_t to, uint32_t from, const struct hc_frame *f);

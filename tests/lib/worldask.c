@@ -34,8 +34,8 @@ static void expect(struct world *w, struct world_client *cl, const char *label)
 	cl->nwaits++;
 }
 
-static uint32_t ask_with(struct world *w, struct world_client *cl, const char *label,
-			 const struct hc_desc *d, const void *msg, struct hc_event *ev)
+uint32_t world_ask_with(struct world *w, struct world_client *cl, const char *label,
+			const struct hc_desc *d, const void *msg, struct hc_event *ev)
 {
 	static uint8_t bytes[HC_PACKET_MAX];
 	const uint8_t *at = bytes;
@@ -62,7 +62,7 @@ uint32_t world_ask(struct world *w, struct world_client *cl, const char *label,
 {
 	struct hc_event ev = {0};
 
-	return ask_with(w, cl, label, d, msg, &ev);
+	return world_ask_with(w, cl, label, d, msg, &ev);
 }
 
 void world_hello(struct world *w, struct world_client *cl, uint8_t role, uint16_t proto_min,
@@ -76,7 +76,7 @@ void world_hello(struct world *w, struct world_client *cl, uint8_t role, uint16_
 		.pid = cl->pid, .uid = cl->uid, .started = cl->started, .role = role};
 	struct hc_event ev = {.u.request.cred = &cred, .u.request.fence = 1};
 
-	ask_with(w, cl, "hello", &hc_desc_hello, &m, &ev);
+	world_ask_with(w, cl, "hello", &hc_desc_hello, &m, &ev);
 	cl->refused = cl->code != 0;
 }
 
@@ -121,6 +121,10 @@ void world_dead(struct world *w, uint32_t node, uint32_t pid)
 	for (i = 0; i < w->nseats; i++)
 		if (w->seats[i].node == node && w->seats[i].pid == pid)
 			w->seats[i].live = false;
+	if (!world_knows_dead(w, node, pid)) {
+		w->dead = world_grow(w->dead, w->ndead, &w->dead_cap, sizeof(*w->dead));
+		w->dead[w->ndead++] = (struct world_dead){.node = node, .pid = pid};
+	}
 	world_event(w, node, &ev);
 	world_settle(w);
 }
@@ -250,7 +254,7 @@ uint32_t world_join_table(struct world *w, struct world_client *cl, const struct
 				    .channel_wait = w->opt.channel_wait};
 	struct hc_event ev = {.u.request.roster = &t->roster};
 
-	return ask_with(w, cl, rank_label(rank), &hc_desc_join_table, &m, &ev);
+	return world_ask_with(w, cl, rank_label(rank), &hc_desc_join_table, &m, &ev);
 }
 
 uint32_t world_join_local(struct world *w, struct world_client *cl, const uint32_t *devices,
@@ -451,6 +455,13 @@ uint32_t world_query(struct world *w, struct world_client *cl, unsigned view, ui
 			       .limit = limit};
 
 	return world_ask(w, cl, "query", &hc_desc_query, &m);
+}
+
+uint32_t world_drain(struct world *w, struct world_client *cl, const char *argument)
+{
+	struct hc_m_admin m = {.verb = hc_str("drain"), .argument = hc_str(argument)};
+
+	return world_ask(w, cl, "drain", &hc_desc_admin, &m);
 }
 
 uint32_t world_subscribe(struct world *w, struct world_client *cl, uint64_t id, bool on)

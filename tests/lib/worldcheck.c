@@ -9,6 +9,7 @@
 #include "worldimp.h"
 
 #include "channel.h"
+#include "drain.h"
 #include "pages.h"
 #include "user.h"
 
@@ -104,15 +105,23 @@ static bool home_is_here(const struct world *w, uint32_t node, uint64_t id)
 	return n != HC_NONE && c->parts[n].home_node == HC_SELF_NODE;
 }
 
-bool world_may_publish(const struct world *w, uint32_t node, const struct world_record *r)
+/* A restarted daemon finds that process in a row, and its kernel says again that it is dead. */
+static bool is_found_again(struct world *w, uint32_t node, const struct world_record *r)
+{
+	return r->cause_kind == HC_W_event_code_RANK_DIED && world_is_stored(w, node, r->id) &&
+	       world_knows_dead(w, node, r->cause_pid);
+}
+
+bool world_may_publish(struct world *w, uint32_t node, const struct world_record *r)
 {
 	const struct world_row *row = last_row(w, node, r->id, true);
 
 	switch (r->state) {
 	case HC_W_domain_state_ACTIVE: return world_is_stored(w, node, r->id);
 	case HC_W_domain_state_DAMAGED:
-		return row && (!home_is_here(w, node, r->id) || row->what == HC_DEL_DOMAIN ||
-			       row->state == HC_W_domain_state_DAMAGED);
+		return row &&
+		       (!home_is_here(w, node, r->id) || row->what == HC_DEL_DOMAIN ||
+			row->state == HC_W_domain_state_DAMAGED || is_found_again(w, node, r));
 	case HC_W_domain_state_DESTROYED:
 		return row && (!home_is_here(w, node, r->id) || row->what == HC_DEL_DOMAIN);
 	}
@@ -322,6 +331,8 @@ static void check_timers(struct world *w, uint32_t node)
 			world_want(w, c->homes[n].id);
 		else if (n < 2 * c->lim.domains)
 			world_want(w, part_used(c, n - c->lim.domains));
+		else if (n == hc_drain_timer(c))
+			world_want(w, c->drain.on && c->drain.session);
 		else
 			world_want(w, c->gathers[n - 2 * c->lim.domains].parent);
 	}
@@ -329,9 +340,9 @@ static void check_timers(struct world *w, uint32_t node)
 
 /* ---- channels ---- */
 
-static uint64_t kib(const struct hc_channel *ch)
+static uint64_t ring_bytes(const struct hc_channel *ch)
 {
-	return ch->buffer ? HC_RING_FILE_BYTES(ch->buffer) / 1024u : 0;
+	return ch->buffer ? HC_RING_FILE_BYTES(ch->buffer) : 0;
 }
 
 /* What a channel holds is what the admission has given, and what its register says. */
@@ -363,7 +374,7 @@ static void check_channels(struct world *w, uint32_t node)
 {
 	const struct hc_core *c = w->core[node];
 	const struct hc_channels *x = c->chan;
-	uint64_t mbps[2][64] = {{0}}, used[2] = {0}, held[3] = {0}, charged[3] = {0};
+	uint64_t mbps[2][64] = {{0}}, used[2] = {0}, held[2] = {0}, charged[3] = {0}, memory = 0;
 	uint32_t n, i, count = 0, granted = 0, waits = 0, wants = 0;
 	struct hc_admit_use use;
 
@@ -382,7 +393,7 @@ static void check_channels(struct world *w, uint32_t node)
 		if (ch->state == CHANNEL_FREE || ch->state == CHANNEL_ENDING)
 			continue;
 		held[HC_HOLD_CHANNELS]++;
-		held[HC_HOLD_MEMORY] += kib(ch);
+		memory += ring_bytes(ch);
 	}
 	world_want(w, count == x->pool.used && granted == x->granted);
 	for (n = 0; n < x->want_pool.fresh; n++) {
@@ -391,10 +402,13 @@ static void check_channels(struct world *w, uint32_t node)
 	}
 	world_want(w, wants == x->want_pool.used && waits == x->waiting);
 	held[HC_HOLD_WAITING] = waits;
-	for (n = 0; n < c->user_pool.fresh; n++)
-		for (i = 0; i < 3; i++)
+	for (n = 0; n < c->user_pool.fresh; n++) {
+		for (i = 0; i < 2; i++)
 			charged[i] += c->user_index.link[n].in ? c->users[n].held[i] : 0;
-	for (i = 0; i < 3; i++)
+		charged[2] += c->user_index.link[n].in ? c->users[n].memory : 0;
+	}
+	world_want(w, memory <= charged[2]); /* others charge theirs there too */
+	for (i = 0; i < 2; i++)
 		world_want(w, held[i] == charged[i] && "what a uid is charged is what it has");
 	for (n = 0; n < c->nlinks && n < 64; n++) {
 		hc_admit_link_use(c->admit, n, &use);
@@ -416,6 +430,7 @@ void world_check(struct world *w, uint32_t node)
 	check_homes(w, node);
 	check_asks(w, node);
 	check_timers(w, node);
+	world_check_sync(w, node);
 	check_channels(w, node);
 	world_want(w, c->ring_used <= HC_RING_BYTES);
 }
@@ -449,6 +464,8 @@ void world_check_empty(struct world *w)
 		world_want(w, !c->user_pool.used); /* nobody is charged for what is over */
 		world_want(w, !c->ask_pool.used && !c->name_pool.used && !c->cause_pool.used);
 		world_want(w, !c->timers.count && !c->storing.count && !c->ring_used);
+		world_want(w, !c->wait_pool.used && !c->waiter_pool.used && !c->exch_pool.used);
+		world_want(w, !c->entry_pool.used && !c->cell_pool.used);
 		world_want(w,
 			   !c->work.count && !c->reaping.count && !c->answering && !c->over.count);
 		for (i = 0; i < c->ndevices; i++)

@@ -29,11 +29,26 @@ struct world_client *world_client_of(struct world *w, uint32_t node, uint64_t se
 void world_event(struct world *w, uint32_t node, const struct hc_event *ev);
 void world_add_seat(struct world *w, struct world_client *cl, const struct hc_m_seat *r);
 
+/* worldlife.c */
+struct world_dead *world_knows_dead(struct world *w, uint32_t node, uint32_t pid);
+void world_watch(struct world *w, uint32_t node, const struct hc_action *a);
+
 /* worldask.c */
+uint32_t world_ask_with(struct world *w, struct world_client *cl, const char *label,
+			const struct hc_desc *d, const void *msg, struct hc_event *ev);
 uint32_t world_ask(struct world *w, struct world_client *cl, const char *label,
 		   const struct hc_desc *d, const void *msg);
 void world_got_batch(struct world *w, struct world_client *cl, const struct hc_frame *f,
 		     const char *name, const char *label);
+
+/* worldsync.c */
+void world_got_value(struct world *w, struct world_client *cl, const struct hc_frame *f,
+		     const char *name, const char *label);
+void world_got_sync(struct world *w, struct world_client *cl, const struct hc_frame *f,
+		    const char *name, const char *label);
+void world_sync(struct world *w, uint32_t node, const struct hc_action *a);
+void world_grant_sync(struct world *w, uint32_t node, const struct hc_action *a);
+void world_check_sync(struct world *w, uint32_t node);
 
 /* worldcheck.c */
 void world_persist(struct world *w, uint32_t node, const struct hc_action *a);
@@ -51,7 +66,7 @@ void world_got_open(struct world *w, struct world_client *cl, const struct hc_fr
 /* worldcheck.c */
 /* That row is what the database holds of its domain, or channel. */
 bool world_last_row(const struct world *w, uint32_t node, uint32_t at, uint8_t what);
-/* What the record says is stored. */
-bool world_may_publish(const struct world *w, uint32_t node, const struct world_record *r);
+/* What the record says is stored, or a death that a restarted daemon would find again. */
+bool world_may_publish(struct world *w, uint32_t node, const struct world_record *r);
 
 #endif

@@ -9,6 +9,40 @@
 #include <string.h>
 #include <sys/mman.h>
 
+/* ---- what the kernel of a node knows ---- */
+
+struct world_dead *world_knows_dead(struct world *w, uint32_t node, uint32_t pid)
+{
+	uint32_t i;
+
+	for (i = 0; i < w->ndead; i++)
+		if (w->dead[i].node == node && w->dead[i].pid == pid)
+			return &w->dead[i];
+	return NULL;
+}
+
+/* Of a process that lives nothing is to be said: a test tells of its end. */
+void world_watch(struct world *w, uint32_t node, const struct hc_action *a)
+{
+	struct world_dead *d = world_knows_dead(w, node, a->u.watch.pid);
+
+	if (d)
+		d->watched = true;
+}
+
+/* After START. */
+static void tell_dead(struct world *w, uint32_t node)
+{
+	uint32_t i;
+
+	for (i = 0; i < w->ndead; i++) {
+		if (w->dead[i].node != node || !w->dead[i].watched)
+			continue;
+		w->dead[i].watched = false;
+		world_dead(w, node, w->dead[i].pid);
+	}
+}
+
 /* ---- begin and end ---- */
 
 void world_defaults(struct hc_limits *limits, struct hc_settings *settings)
@@ -27,7 +61,8 @@ void world_defaults(struct hc_limits *limits, struct hc_settings *settings)
 				     .wants = 128,
 				     .quota_channels = 1u << 20,
 				     .quota_waiting = 1u << 20,
-				     .quota_memory_mib = 1u << 20};
+				     .quota_memory = 64u << 20,
+				     .values = 1024};
 	*settings = (struct hc_settings){.connect_timeout_ns = 120ull * 1000 * WORLD_MS,
 					 .drain_timeout_ns = 30ull * 1000 * WORLD_MS,
 					 .orphan_grace_ns = 5ull * 1000 * WORLD_MS,
@@ -117,10 +152,12 @@ void world_restart(struct world *w, uint32_t node)
 	}
 	w->nrows = n;
 	kill_node(w, node);
+	memset(w->pages[node], 0, sizeof(w->pages[node])); /* its descriptors went with it */
 	for (i = 0; i < w->nrows; i++)
 		if (w->rows[i].node == node)
 			w->rows[i].seq = 0; /* of another run: stored */
 	start_node(w, node, 1);
+	tell_dead(w, node);
 	world_settle(w);
 }
 
@@ -177,6 +214,7 @@ void world_end(struct world *w)
 	for (i = 0; i < w->nrows; i++)
 		free(w->rows[i].bytes);
 	free(w->rows);
+	free(w->dead);
 	free(w->scans);
 	free(w->text);
 	free(w->out);

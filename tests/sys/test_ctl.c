@@ -491,6 +491,9 @@ START_TEST(hold_runs_a_domain_until_it_is_interrupted)
 	ck_assert_ptr_null(strstr(run.out, "missing"));
 	ctl("domain", "show", "held", "-o", "rank", "--no-headings");
 	ck_assert_str_eq(run.out, "0\n1\n2\n3\n4\n5\n6\n7\n");
+	/* nobody gives signs of life yet, so no column says when the last came */
+	ctl("domain", "show", "held", "-o", "seen-ms");
+	want_status(2);
 
 	kill(child.pid, SIGTERM);
 	ck_assert_int_eq(hc_child_wait(&child, WAIT_MS), 0);

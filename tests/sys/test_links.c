@@ -164,8 +164,39 @@ START_TEST(a_link_to_a_device_that_is_not_here_is_down)
 }
 END_TEST
 
+/* Case 22: the description of the machine was edited, and one edge leads nowhere. */
+START_TEST(a_miswired_topology_keeps_the_good_one)
+{
+	char path[256], *text;
+
+	hc_node_prepare(&node, 0, NULL, NULL);
+	snprintf(path, sizeof(path), "%s/topo.json", node.dir);
+	text = hc_read_file("tests/cases/open/c019-topo-two-peers.json");
+	hc_write_file(path, text);
+	free(text);
+	hc_conf_set(&node, "topology_file", path);
+	setenv("HCOMM_SOCKET", node.socket, 1);
+	hc_node_run(&node);
+	want_list("NAME,STATE,SOURCE", "shm up default\nhccs:0-1 up topology-file\n");
+	text = hc_read_file("tests/cases/open/c022-topo-unknown-peer.json");
+	hc_replace_file(path, text);
+	free(text);
+	ctl("reload");
+	ck_assert_int_eq(run.status, 2);
+	ck_assert_msg(strstr(run.err, path) && strstr(run.err, "edge 0") &&
+			      strstr(run.err, "device 5"),
+		      "%s", run.err);
+	want_list("NAME,STATE,SOURCE", "shm up default\nhccs:0-1 up topology-file\n");
+	ctl("status", "-o", "REMARK");
+	ck_assert_int_eq(run.status, 1);
+	ck_assert_ptr_nonnull(strstr(run.out, "reload failed at 20"));
+	hc_node_end(&node);
+}
+END_TEST
+
 static void add(TCase *t)
 {
+	tcase_add_test(t, a_miswired_topology_keeps_the_good_one);
 	tcase_add_test(t, a_list_says_what_is_known_and_from_where);
 	tcase_add_test(t, one_link_is_shown_with_everything);
 	tcase_add_test(t, a_reload_changes_adds_and_ends_links);

@@ -277,6 +277,44 @@ START_TEST(a_death_meanwhile_is_told)
 }
 END_TEST
 
+/* The daemon dies when the word is out, and its row perhaps not yet in the database. */
+START_TEST(killed_when_it_has_told_a_death)
+{
+	struct hc_order hear = {.what = HC_DO_EVENT, .code = HCOMM_EV_RANK_DIED};
+	struct hc_order begin = {.what = HC_DO_BEGIN, .kind = 1};
+	struct hcomm_view_domain d;
+	struct hc_answer a;
+	uint32_t dead;
+	uint64_t id;
+	char cause[sizeof(d.cause)];
+	int i;
+
+	start();
+	id = domain_id();
+	dead = (uint32_t)rank[2].child.pid;
+	hc_rank_tell(&rank[0], &hear);
+	kill(rank[2].child.pid, SIGKILL); /* and stays a zombie, as under a busy launcher */
+	hc_rank_hear(&rank[0], &a, 10000);
+	hc_node_kill(&node);
+	ck_assert_uint_eq(a.rank, 2);
+	ck_assert_uint_eq(a.pid, dead);
+	snprintf(cause, sizeof(cause), "%s", a.text);
+	/* what it said holds while it is away, and after */
+	ck_assert_int_eq(hc_rank_do(&rank[0], &begin, &a), HCOMM_E_DAMAGED);
+	hc_node_run(&node);
+	ck_assert_int_eq(hc_rank_do(&rank[0], &begin, &a), HCOMM_E_DAMAGED);
+	for (i = 0; i < 2; i++) {
+		hc_await("the domain is DAMAGED", is_damaged, NULL, 5000);
+		want_domain(id, "DAMAGED");
+		ck_assert(hc_ask_domain("job", &d));
+		ck_assert_str_eq(d.cause, cause);
+		restart(i ? STOPPED : KILLED);
+	}
+	hc_rank_kill(&rank[2]);
+	end();
+}
+END_TEST
+
 /* All die with the daemon: the domain is shown, and goes after its grace. */
 static bool is_gone(void *arg)
 {
@@ -691,6 +729,7 @@ static void add(TCase *t)
 	tcase_add_test(t, ten_restarts);
 	tcase_add_test(t, idle_ranks_come_back_with_their_next_call);
 	tcase_add_test(t, a_death_meanwhile_is_told);
+	tcase_add_loop_test(t, killed_when_it_has_told_a_death, 0, 5);
 	tcase_add_test(t, all_die_meanwhile);
 	tcase_add_test(t, a_drain_waits_for_what_was_begun_before);
 	tcase_add_loop_test(t, a_drain_reads_what_the_manager_kept, KILLED, STOPPED + 1);

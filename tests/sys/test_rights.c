@@ -25,7 +25,7 @@
 
 struct domains {
 	/* the second pair is the administrator's to end; the third domain is left by its rank */
-	uint64_t active[3], staged[3];
+	uint64_t active[3], staged[3], channel[3];
 	uint8_t info[HC_BLOB_MAX];
 	uint32_t info_len;
 };
@@ -134,6 +134,57 @@ static int say_batch(int fd, uint64_t active)
 	return done.code;
 }
 
+static int say_sync(int fd, uint16_t type, uint64_t id)
+{
+	struct hc_arr ranks = {0};
+	uint8_t room[8];
+
+	ck_assert(!hc_arr_put(&ranks, room, sizeof(room), &hc_desc_rank, HC_PROTO_MAX,
+			      &(struct hc_m_rank){.rank = 0}));
+	switch (type) {
+	case HC_MSG_sync_open:
+		return outcome(fd, &hc_desc_sync_open,
+			       &(struct hc_m_sync_open){.id = id, .epoch = 1});
+	case HC_MSG_sync_have:
+		return outcome(fd, &hc_desc_sync_have,
+			       &(struct hc_m_sync_have){.id = id, .epoch = 1, .ranks = ranks});
+	case HC_MSG_put:
+		return outcome(fd, &hc_desc_put,
+			       &(struct hc_m_put){.id = id,
+						  .epoch = 1,
+						  .key = hc_str("key"),
+						  .value = hc_str("value")});
+	case HC_MSG_get:
+		return outcome(fd, &hc_desc_get,
+			       &(struct hc_m_get){.id = id, .epoch = 1, .key = hc_str("key")});
+	}
+	return outcome(
+		fd, &hc_desc_fence,
+		&(struct hc_m_fence){.id = id, .epoch = 1, .timeout_ms = 100, .ranks = ranks});
+}
+
+/* A channel from rank 0 to rank 1 of that domain. */
+static int say_want(int fd, uint64_t active, uint64_t *channel)
+{
+	struct hc_m_channel_want m = {.id = active, .epoch = 1};
+	struct hc_m_channel_want_r r;
+	struct hc_m_channel_grant g;
+	uint8_t room[64];
+	struct hc_frame f;
+
+	ck_assert(!hc_arr_put(&m.pieces, room, sizeof(room), &hc_desc_want_piece, HC_PROTO_MAX,
+			      &(struct hc_m_want_piece){.peer = 1}));
+	if (!hc_raw_ask(fd, &hc_desc_channel_want, 78, &m, buf, &f))
+		hc_fail("channel_want: the session was ended");
+	if (f.head.type != HC_MSG_channel_want_r)
+		return -f.head.status;
+	ck_assert(!hc_decode(&hc_desc_channel_want_r, HC_PROTO_MAX, f.body, f.body_len, &r));
+	ck_assert(hc_arr_next(&r.grants, &hc_desc_channel_grant, HC_PROTO_MAX, &g));
+	if (channel)
+		*channel = g.channel;
+	return 0;
+}
+
 static int say(int fd, uint16_t type, unsigned pair)
 {
 	const uint64_t id = made.active[pair];
@@ -155,6 +206,11 @@ static int say(int fd, uint16_t type, unsigned pair)
 	case HC_MSG_sub:
 	case HC_MSG_split: return say_ways(fd, type, id);
 	case HC_MSG_batch: return say_batch(fd, id);
+	case HC_MSG_sync_open:
+	case HC_MSG_sync_have:
+	case HC_MSG_put:
+	case HC_MSG_get:
+	case HC_MSG_fence: return say_sync(fd, type, id);
 	case HC_MSG_status: return outcome(fd, &hc_desc_status, &(struct hc_m_status){.id = id});
 	case HC_MSG_ops_ended: {
 		size_t n = hc_raw_frame(buf, sizeof(buf), &hc_desc_ops_ended, 9,
@@ -168,6 +224,13 @@ static int say(int fd, uint16_t type, unsigned pair)
 		return outcome(fd, &hc_desc_subscribe, &(struct hc_m_subscribe){.id = id, .on = 1});
 	case HC_MSG_query:
 		return outcome(fd, &hc_desc_query, &(struct hc_m_query){.view = HC_VIEW_domain});
+	case HC_MSG_channel_want: return say_want(fd, id, NULL);
+	case HC_MSG_channel_open:
+		return outcome(fd, &hc_desc_channel_open,
+			       &(struct hc_m_channel_open){.channel = made.channel[pair]});
+	case HC_MSG_channel_release:
+		return outcome(fd, &hc_desc_channel_release,
+			       &(struct hc_m_channel_release){.channel = made.channel[pair]});
 	case HC_MSG_admin:
 		return outcome(fd, &hc_desc_admin,
 			       &(struct hc_m_admin){.verb = hc_str("log-level"),
@@ -209,12 +272,19 @@ static void make_pair(int fd, unsigned i)
 	ck_assert_int_eq(hc_arr_put(&devices, room, sizeof(room), &hc_desc_device, HC_PROTO_MAX,
 				    &(struct hc_m_device){.index = i}),
 			 0);
+	ck_assert_int_eq(hc_arr_put(&devices, room, sizeof(room), &hc_desc_device, HC_PROTO_MAX,
+				    &(struct hc_m_device){.index = 8 + i}),
+			 0);
 	ck_assert(hc_raw_ask(fd, &hc_desc_join_local, 2 + i,
 			     &(struct hc_m_join_local){.timeout_ms = 5000, .devices = devices}, buf,
 			     &f));
 	ck_assert_uint_eq(f.head.type, HC_MSG_joined);
 	ck_assert_int_eq(hc_decode(&hc_desc_joined, 1, f.body, f.body_len, &joined), 0);
 	made.active[i] = joined.id;
+	ck_assert_int_eq(say_want(fd, joined.id, &made.channel[i]), 0);
+	ck_assert_int_eq(outcome(fd, &hc_desc_channel_open,
+				 &(struct hc_m_channel_open){.channel = made.channel[i]}),
+			 0);
 	ck_assert(hc_raw_ask(fd, &hc_desc_create, 12 + i,
 			     &(struct hc_m_create){.nranks = 1, .weight = 1}, buf, &f));
 	ck_assert_int_eq(hc_decode(&hc_desc_done, 1, f.body, f.body_len, &done), 0);
@@ -321,7 +391,7 @@ START_TEST(every_request_by_everybody)
 
 	if (!hc_users_work())
 		return;
-	hc_users_prepare(&node, 8, "log_rate = 1000");
+	hc_users_prepare(&node, 12, "log_rate = 1000");
 	hc_conf_set(&node, "socket_mode", "0666");
 	hc_node_run(&node);
 	snprintf(path, sizeof(path), "%s/two.json", node.dir);

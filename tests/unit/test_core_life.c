@@ -94,11 +94,12 @@ START_TEST(several_deaths_are_each_told)
 	start(5);
 	world_store_hold(&w, 0, true); /* the second and third come while the first is stored */
 	world_die(&w, cl[3]);
+	ck_assert(world_said(&w, "a 100 hears rank-died, DAMAGED (rank 3, pid 103, node a)"));
+	world_forget(&w);
 	world_die(&w, cl[1]);
 	world_die(&w, cl[2]);
 	ck_transcript(&w, "");
 	world_store_hold(&w, 0, false);
-	ck_assert(world_said(&w, "a 100 hears rank-died, DAMAGED (rank 3, pid 103, node a)"));
 	ck_assert(world_said(&w, "a 100 hears rank-died, DAMAGED (rank 1, pid 101, node a)"));
 	ck_assert(world_said(&w, "a 100 hears rank-died, DAMAGED (rank 2, pid 102, node a)"));
 	ck_assert(world_said(&w, "a 104 hears rank-died, DAMAGED (rank 2, pid 102, node a)"));
@@ -106,6 +107,28 @@ START_TEST(several_deaths_are_each_told)
 	world_status(&w, cl[0], id);
 	ck_assert_str_eq(cl[0]->text, "rank 3, pid 103 on node a, exited"); /* the first cause */
 	ck_assert_uint_eq(world_record(&w, 0, id)->cause_rank, 3);
+	all_die();
+	end();
+}
+END_TEST
+
+/* A process that aborts lives on, and a rank that left may too: no kernel would say it again. */
+START_TEST(only_a_death_is_told_before_it_is_stored)
+{
+	start(4);
+	world_store_hold(&w, 0, true);
+	world_abort(&w, cl[3], id, 3, "loss is NaN");
+	world_die(&w, cl[2]); /* behind the abort, which is the first cause */
+	ck_transcript(&w, "[    0ms] a 103 abort: done\n");
+	ck_assert_int_eq(state_of(id), HC_W_domain_state_ACTIVE);
+	world_store_hold(&w, 0, false);
+	ck_assert_int_eq(state_of(id), HC_W_domain_state_DAMAGED);
+	ck_assert_uint_eq(world_record(&w, 0, id)->cause_kind, HC_W_event_code_RANK_ABORTED);
+	/* the first cause is stored: what comes now is told at once */
+	world_store_hold(&w, 0, true);
+	world_die(&w, cl[1]);
+	ck_assert(world_said(&w, "a 100 hears rank-died, DAMAGED (rank 1, pid 101, node a)"));
+	world_store_hold(&w, 0, false);
 	all_die();
 	end();
 }
@@ -721,6 +744,7 @@ static void add(TCase *c)
 {
 	tcase_add_test(c, a_death_is_told_to_all_others);
 	tcase_add_test(c, several_deaths_are_each_told);
+	tcase_add_test(c, only_a_death_is_told_before_it_is_stored);
 	tcase_add_test(c, the_first_cause_stays);
 	tcase_add_test(c, nobody_is_left);
 	tcase_add_test(c, detached_and_back);

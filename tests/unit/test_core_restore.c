@@ -306,6 +306,43 @@ START_TEST(a_death_after_the_restart_is_told_once)
 }
 END_TEST
 
+/* Killed when it had told the death and had not stored it. */
+START_TEST(a_death_that_was_told_and_not_stored_is_found_again)
+{
+	struct world_record before, after;
+	uint32_t k;
+
+	start(3);
+	world_store_hold(&w, 0, true);
+	world_die(&w, cl[1]);
+	ck_assert_uint_eq(cl[0]->event_kind, HC_W_event_code_RANK_DIED);
+	before = *world_record(&w, 0, id);
+	ck_assert_uint_eq(before.state, HC_W_domain_state_DAMAGED);
+	for (k = 0; k < 2; k++) { /* the second time it has it from its row, or again not */
+		world_restart(&w, 0);
+		after = *world_record(&w, 0, id);
+		ck_assert_uint_eq(after.state, HC_W_domain_state_DAMAGED);
+		ck_assert_uint_gt(after.number, before.number);
+		ck_assert_uint_eq(after.cause_kind, before.cause_kind);
+		ck_assert_uint_eq(after.cause_rank, 1);
+		ck_assert_uint_eq(after.cause_pid, 101);
+		ck_assert_str_eq(after.cause, before.cause);
+		ck_assert_uint_eq(seat_state(id, 1), HC_W_member_state_DEAD);
+		before = after;
+	}
+	world_store_hold(&w, 0, false);
+	cl[0] = member(100);
+	world_come_back(&w, cl[0], id, 0, world_seat(&w, id, 0)->block);
+	ck_assert_uint_eq(cl[0]->event_kind, HC_W_event_code_RANK_DIED);
+	ck_assert_uint_eq(cl[0]->event_pid, 101);
+	world_restart(&w, 0); /* stored by now */
+	ck_assert_uint_eq(state_of(id), HC_W_domain_state_DAMAGED);
+	ck_assert_str_eq(world_record(&w, 0, id)->cause, before.cause);
+	all_die();
+	end();
+}
+END_TEST
+
 START_TEST(nobody_is_left)
 {
 	start(2);
@@ -535,6 +572,44 @@ START_TEST(the_limit_of_ranks)
 }
 END_TEST
 
+/* One row that names more processes than fit among the actions of a step. */
+START_TEST(a_domain_of_many_processes)
+{
+	enum { PROCESSES = 700 };
+	struct world_client *first = NULL, *c;
+	struct hc_limits limits;
+	struct hc_settings settings;
+	uint32_t i;
+
+	world_defaults(&limits, &settings);
+	limits.sessions = 1024;
+	limits.ranks = 4096;
+	limits.ranks_per_domain = 1024;
+	world_start_with(&w, 1, &limits, &settings, 8, 1);
+	w.quiet_checks = true;
+	for (i = 0; i < PROCESSES; i++) {
+		c = member(100 + i);
+		if (!i)
+			world_root_info(&w, first = c, PROCESSES);
+		w.opt.shared = true;
+		w.opt.device = i % 8;
+		world_join_root(&w, c, first, PROCESSES, i);
+		ck_assert_msg(world_waits(c) || i == PROCESSES - 1, "%u: %s", i, c->text);
+	}
+	ck_assert_int_eq(first->code, 0);
+	id = first->id;
+	ck_assert_uint_eq(w.watches, 0);
+	world_restart(&w, 0);
+	ck_assert_uint_eq(w.watches, PROCESSES);
+	ck_assert_int_eq(state_of(id), HC_W_domain_state_ACTIVE);
+	ck_assert_int_eq(seat_state(id, PROCESSES - 1), HC_W_member_state_DETACHED);
+	world_dead(&w, 0, 100 + PROCESSES - 1);
+	ck_assert_int_eq(state_of(id), HC_W_domain_state_DAMAGED);
+	world_check(&w, 0);
+	end();
+}
+END_TEST
+
 static void add(TCase *t_)
 {
 	tcase_add_test(t_, comes_back_as_it_was);
@@ -546,6 +621,7 @@ static void add(TCase *t_)
 	tcase_add_test(t_, a_lost_answer_of_all_local_devices_is_given_again);
 	tcase_add_test(t_, a_root_info_of_the_daemon_before);
 	tcase_add_test(t_, a_death_after_the_restart_is_told_once);
+	tcase_add_test(t_, a_death_that_was_told_and_not_stored_is_found_again);
 	tcase_add_test(t_, nobody_is_left);
 	tcase_add_test(t_, a_departure_keeps_its_cut);
 	tcase_add_test(t_, a_departure_that_was_not_stored);
@@ -559,6 +635,7 @@ static void add(TCase *t_)
 	tcase_add_test(t_, a_state_that_is_not_stored);
 	tcase_add_test(t_, no_id);
 	tcase_add_test(t_, the_limit_of_ranks);
+	tcase_add_test(t_, a_domain_of_many_processes);
 }
 
 int main(void)

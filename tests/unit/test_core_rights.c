@@ -28,6 +28,12 @@ static uint64_t active, staged;
 static void furnish(void)
 {
 	world_start(&w, 1);
+	world_link(&w, 0,
+		   &(struct hc_link_fact){.type = HC_W_link_type_SHM,
+					  .a = HC_NONE,
+					  .b = HC_NONE,
+					  .vcs = 64,
+					  .present = true});
 	rank0 = world_client(&w, 0, 100, OWNER_UID, HC_W_role_MEMBER);
 	rank1 = world_client(&w, 0, 101, OWNER_UID, HC_W_role_MEMBER);
 	maker = world_client(&w, 0, 102, OWNER_UID, HC_W_role_MEMBER);
@@ -67,6 +73,7 @@ static void say(struct world_client *cl, const struct hc_desc *d, const void *ms
 
 static void request(struct world_client *cl, uint16_t type)
 {
+	const struct world_piece piece = {.peer = 1};
 	const uint32_t device = 5, both[] = {0, 1}, only_rank0[] = {0, WORLD_END};
 
 	switch (type) {
@@ -111,6 +118,14 @@ static void request(struct world_client *cl, uint16_t type)
 		if (cl->nitems)
 			cl->code = cl->codes[0];
 		return;
+	case HC_MSG_sync_open: world_sync_open(&w, cl, active, 0); return;
+	case HC_MSG_sync_have: world_sync_have(&w, cl, active, 0, false, 0, 0); return;
+	case HC_MSG_put: world_put(&w, cl, active, 0, "key", "value", 5, 0); return;
+	case HC_MSG_get: world_get(&w, cl, active, 0, "key", 0, true, 0); return;
+	case HC_MSG_fence:
+		world_fence(&w, cl, active, only_rank0, 1, 1000);
+		world_advance(&w, 2000); /* alone it waits, in vain */
+		return;
 	case HC_MSG_leave: world_leave(&w, cl, active, 0); return;
 	case HC_MSG_destroy: world_destroy(&w, cl, active); return;
 	case HC_MSG_abort: world_abort(&w, cl, active, 0, "as told"); return;
@@ -120,6 +135,15 @@ static void request(struct world_client *cl, uint16_t type)
 		return;
 	case HC_MSG_subscribe: world_subscribe(&w, cl, active, true); return;
 	case HC_MSG_query: world_query(&w, cl, HC_VIEW_domain, 0, 0, 0); return;
+	case HC_MSG_channel_want: world_acquire(&w, cl, active, 0, &piece, 1, false, 0, 0); return;
+	case HC_MSG_channel_open:
+		world_acquire(&w, rank0, active, 0, &piece, 1, false, 0, 0);
+		world_open(&w, cl, rank0->grants[0].channel, 0);
+		return;
+	case HC_MSG_channel_release:
+		world_acquire(&w, rank0, active, 0, &piece, 1, false, 0, 0);
+		world_release(&w, cl, rank0->grants[0].channel, 0);
+		return;
 	case HC_MSG_admin:
 		say(cl, &hc_desc_admin, &(struct hc_m_admin){.verb = hc_str("reload")});
 		return;

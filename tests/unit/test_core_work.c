@@ -66,12 +66,12 @@ START_TEST(four_thousand_ranks)
 	world_check(&w, 0);
 	/* a death, told to all the others; one request is answered while that goes on */
 	w.hold_deadline = true;
+	steps = (uint32_t)w.steps;
 	world_dead(&w, 0, 100 + 77);
 	before = other->answers;
 	world_status(&w, other, id);
 	ck_assert_uint_eq(other->answers, before + 1);
 	w.hold_deadline = false;
-	steps = (uint32_t)w.steps;
 	world_settle(&w);
 	ck_assert_uint_ge(w.steps - steps, MANY / HC_OUT_ACTIONS);
 	for (i = 0; i < MANY; i++)
@@ -109,13 +109,13 @@ START_TEST(a_process_of_many_seats_is_reaped_in_slices)
 	hc_core_counts(w.core[0], &n);
 	ck_assert_uint_eq(n.ranks, MANY);
 	ck_assert_uint_eq(n.active, 512);
-	w.hold_deadline = true;
+	w.hold_deadline = w.hold_store[0] = true;
 	world_dead(&w, 0, 100);
 	ck_assert(hc_core_deadline(w.core[0]) <= w.now); /* there is more of it */
 	before = other->answers;
 	world_status(&w, other, c->id);
 	ck_assert_uint_eq(other->answers, before + 1);
-	w.hold_deadline = false;
+	w.hold_deadline = w.hold_store[0] = false;
 	world_lose(&w, c);
 	world_advance(&w, 6000);
 	world_lose(&w, other);

@@ -167,6 +167,47 @@ START_TEST(a_restarted_daemon_finds_the_same_pages)
 END_TEST
 
 /* A daemon killed while it wrote a cause leaves an odd seq; the next one ends on an even one. */
+/* The row of the death was not stored yet: the record says more than it, and keeps that. */
+START_TEST(a_death_that_was_told_is_not_taken_back)
+{
+	struct hc_pages_state told = state_of(42, "rank 3, pid 4711, exited");
+	struct hc_pages_state row = state_of(42, "");
+	struct hc_page_record *r = record_of(1000, 3);
+	uint32_t wake;
+
+	hc_pages_publish(r, &told);
+	wake = r->wake;
+	row.start = 3;
+	row.state = HCOMM_ACTIVE;
+	row.cause_kind = row.cause_pid = 0;
+	hc_pages_restore(r, &row);
+	ck_assert_uint_eq(r->gate, HC_GATE(3, HC_TAG(1, 1), HCOMM_DAMAGED));
+	ck_assert_str_eq(r->cause, "rank 3, pid 4711, exited");
+	ck_assert_uint_eq(r->cause_pid, 4711);
+	ck_assert_uint_eq(r->wake, wake);
+	row.locked = true;
+	hc_pages_restore(r, &row);
+	ck_assert_uint_eq(r->gate, HC_GATE(3, HC_TAG(1, 1), HCOMM_DAMAGED | HC_GATE_LOCKED));
+	/* of anything else the row is right: another epoch, a cause of another kind, half a word */
+	row.locked = false;
+	row.tag = HC_TAG(1, 2);
+	hc_pages_restore(r, &row);
+	ck_assert_uint_eq(r->gate, HC_GATE(3, HC_TAG(1, 2), HCOMM_ACTIVE));
+	row.tag = told.tag;
+	told.cause_kind = HC_W_event_code_RANK_ABORTED;
+	hc_pages_publish(r, &told);
+	hc_pages_restore(r, &row);
+	ck_assert_uint_eq(r->gate, HC_GATE(3, HC_TAG(1, 1), HCOMM_ACTIVE));
+	told.cause_kind = HC_W_event_code_RANK_DIED;
+	hc_pages_publish(r, &told);
+	r->seq++;
+	hc_pages_restore(r, &row);
+	ck_assert_uint_eq(r->gate, HC_GATE(3, HC_TAG(1, 1), HCOMM_ACTIVE));
+	ck_assert_str_eq(r->cause, "");
+	ck_assert_uint_eq(r->seq & 1, 0);
+}
+END_TEST
+
 START_TEST(a_cause_cut_off_by_a_kill_is_written_whole)
 {
 	struct hc_pages_state s = state_of(5, "x");
@@ -506,6 +547,7 @@ int main(void)
 	tcase_add_checked_fixture(c, setup, teardown);
 	tcase_add_test(c, each_owner_has_files_of_its_own);
 	tcase_add_test(c, a_restarted_daemon_finds_the_same_pages);
+	tcase_add_test(c, a_death_that_was_told_is_not_taken_back);
 	tcase_add_test(c, a_cause_cut_off_by_a_kill_is_written_whole);
 	tcase_add_test(c, a_long_cause_ends_at_a_character);
 	tcase_add_test(c, the_cut_is_not_set_back_on_the_way_out);

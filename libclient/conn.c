@@ -367,8 +367,8 @@ int hc_arena_map(int fd, uint32_t blocks, struct hc_arena **arena)
 	void *map;
 
 	/* we write there: a file that could shrink would be a SIGBUS in the host */
-	if (fstat(fd, &st) || (uint64_t)st.st_size < bytes || !blocks ||
-	    seals < 0 || !(seals & F_SEAL_SHRINK))
+	if (fstat(fd, &st) || (uint64_t)st.st_size < bytes || !blocks || seals < 0 ||
+	    !(seals & F_SEAL_SHRINK))
 		return hc_refuse(HC_E_MALFORMED,
 				 "the op arena of hcommd is not a sealed file of %u blocks",
 				 blocks);

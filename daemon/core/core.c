@@ -312,7 +312,7 @@ static void on_request(struct hc_core *c, const struct hc_event *ev)
 	s->requests++;
 	if (f->head.type == HC_MSG_hello)
 		hc_emit_error(c, s->id, f->head.id, HC_E_INVALID, "hello was said already");
-	else if (hc_right_of(f->head.type) && !hc_right_role(f->head.type, s->role))
+	else if (!hc_right_role(f->head.type, s->role) && hc_right_of(f->head.type))
 		hc_emit_error(c, s->id, f->head.id, HC_E_PERMISSION, hc_right_text(f->head.type));
 	else if (!hc_emit_ring_spare(c))
 		hc_emit_error(c, s->id, f->head.id, HC_E_AGAIN, "the daemon is busy");
@@ -515,11 +515,19 @@ static bool stored_waits(const struct hc_core *c)
 	return n != HC_NONE && stored_of(c, n) <= c->persisted;
 }
 
+/* For a request that left nothing behind, which most do, this is all that is looked at. */
+static bool under_way(const struct hc_core *c)
+{
+	return c->watch_from != c->watch_to || c->work.count || c->ring_used || c->over.count ||
+	       c->reaping.count || c->answering || c->batching.count || c->tell_storage ||
+	       c->waiters_ready.count || c->exch_over.count || c->wait_drops.count ||
+	       stored_waits(c) || hc_drain_has_work(c);
+}
+
 /* One unit of what is under way; false when there is nothing. */
-static bool unit(struct hc_core *c)
+static bool work(struct hc_core *c)
 {
 	struct hc_frame f;
-	uint32_t timer;
 
 	if (hc_restore_watch(c) || hc_part_work(c))
 		return true;
@@ -535,12 +543,15 @@ static bool unit(struct hc_core *c)
 		on_persisted(c, c->persisted);
 		return true;
 	}
-	if (hc_channel_work(c))
-		return true;
-	if (hc_split_work(c) || hc_session_reap(c) || hc_batch_work(c) || tell_storage(c) ||
-	    hc_drain_work(c))
-		return true;
-	if (hc_exchange_work(c) || hc_sync_work(c))
+	return hc_split_work(c) || hc_session_reap(c) || hc_batch_work(c) || tell_storage(c) ||
+	       hc_drain_work(c) || hc_exchange_work(c) || hc_sync_work(c);
+}
+
+static bool unit(struct hc_core *c)
+{
+	uint32_t timer;
+
+	if ((under_way(c) && work(c)) || hc_channel_work(c))
 		return true;
 	timer = hc_timers_take(&c->waiter_timers, c->now);
 	if (timer != HC_NONE) {
@@ -573,10 +584,7 @@ uint64_t hc_core_deadline(const struct hc_core *c)
 {
 	uint64_t first, next;
 
-	if (c->watch_from != c->watch_to || c->work.count || c->ring_used || c->over.count ||
-	    c->reaping.count || c->answering || c->batching.count || c->tell_storage ||
-	    c->waiters_ready.count || c->exch_over.count || c->wait_drops.count ||
-	    stored_waits(c) || hc_drain_has_work(c))
+	if (under_way(c))
 		return c->now;
 	first = hc_channel_deadline(c);
 	next = hc_timers_next(&c->timers);

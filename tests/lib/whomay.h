@@ -19,6 +19,7 @@ static const struct {
 } list[] = {
 	{HC_MSG_hello, {0, 1, 1, 1}},
 	{HC_MSG_ping, {0, 1, 1, 1}},
+	{HC_MSG_carry, {0, 1, 1, 1}},
 	{HC_MSG_root_info, {0, 1, 1, 1}},
 	{HC_MSG_join_root, {0, 0, 1, 0}},
 	{HC_MSG_join_table, {0, 1, 1, 1}},

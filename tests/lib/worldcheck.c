@@ -379,7 +379,7 @@ static void check_channel(struct world *w, uint32_t node, uint32_t n)
 	struct hc_admit_place place;
 	unsigned side;
 
-	for (side = 0; side < 2; side++)
+	for (side = 0; side < 2 && ch->state != CHANNEL_FREE; side++)
 		world_want(w, ch->want[side] == HC_NONE ||
 				      c->chan->wants[ch->want[side]].state != WANT_FREE);
 	if (ch->state == CHANNEL_GRANTED) {

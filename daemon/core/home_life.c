@@ -77,6 +77,12 @@ static bool anyone_left(const struct hc_home *h)
 	return h->gone < h->nranks;
 }
 
+/* Ranks of a created domain that nobody attached to are no reason to keep it once it is damaged. */
+static bool nobody_alive(const struct hc_home *h)
+{
+	return h->lost ? h->gone >= h->attached : !anyone_left(h);
+}
+
 static bool only_left(struct hc_core *c, struct hc_home *h)
 {
 	uint32_t i;
@@ -230,7 +236,7 @@ static void settle(struct hc_core *c, struct hc_home *h, bool at_once)
 	if (h->wish_end) {
 		h->wish_end = false;
 		hc_home_drain(c, h, h->wish_timeout_ms, h->wish_uid);
-	} else if (!anyone_left(h)) {
+	} else if (nobody_alive(h)) {
 		start_orphan(c, h);
 	}
 }
@@ -423,7 +429,7 @@ void hc_home_life_timeout(struct hc_core *c, struct hc_home *h)
 		force(c, h);
 		return;
 	}
-	if (h->step)
+	if (h->step || !nobody_alive(h)) /* somebody may have attached meanwhile */
 		return;
 	HC_TEXT(text, "no member alive; %s", hc_home_cause(c, h));
 	hc_home_end(c, h, HC_W_domain_state_DESTROYED, 0, text);

@@ -162,6 +162,12 @@ static void start_orphan(struct hc_core *c, struct hc_home *h)
 	hc_timers_set(&c->timers, hc_home_number(c, h), h->deadline);
 }
 
+void hc_home_restored(struct hc_core *c, struct hc_home *h)
+{
+	if (nobody_alive(h))
+		start_orphan(c, h);
+}
+
 static void send_cut(struct hc_core *c, struct hc_home *h, uint32_t node)
 {
 	struct hc_m_cut m = {

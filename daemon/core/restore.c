@@ -178,6 +178,7 @@ void hc_restore_row(struct hc_core *c, struct hc_str row)
 		say(c, &m, "its members contradict each other, or are above ranks_max");
 		return;
 	}
+	hc_home_restored(c, h);
 	hc_part_publish(c, p, false);
 }
 

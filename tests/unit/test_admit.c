@@ -52,7 +52,7 @@ START_TEST(virtual_channels_are_a_limit_too)
 {
 	struct hc_admit *s = adm_new(1, 16, 16);
 	struct hc_admit_place place;
-	uint32_t n, first, k, seen = 0;
+	uint32_t n, first = 0, k, seen = 0;
 
 	adm_link(s, 0, 0, 0, 1, 1000, 3);
 	for (k = 0; k < 3; k++) {

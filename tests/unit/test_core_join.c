@@ -121,70 +121,6 @@ START_TEST(local_takes_the_listed_devices)
 }
 END_TEST
 
-START_TEST(staged_is_made_for_others)
-{
-	struct world_client *agent, *c0, *c1;
-	uint64_t id;
-
-	start(1);
-	agent = member(50);
-	w.opt.name = "staged";
-	world_create(&w, agent, 2);
-	id = agent->value;
-	world_add_device(&w, agent, id, 0, 3);
-	world_activate(&w, agent, id);
-	ck_assert_int_eq(agent->code, HC_E_INVALID);
-	ck_assert_msg(strstr(agent->text, "without a device: 1"), "%s", agent->text);
-	world_add_device(&w, agent, id, 1, 4);
-	world_activate(&w, agent, id);
-	ck_assert_int_eq(agent->code, 0);
-	world_forget(&w);
-	c0 = member(100);
-	c1 = member(101);
-	world_attach(&w, c0, id, 0);
-	w.opt.name = "staged";
-	world_attach(&w, c1, 0, 1);
-	ck_transcript(&w,
-		      "[    0ms] a 100 attach: joined staged, 2 ranks, epoch 1, as 0 on device 3\n"
-		      "[    0ms] a 101 attach: joined staged, 2 ranks, epoch 1, as 1 on device "
-		      "4\n");
-	world_attach(&w, c1, id, 0);
-	ck_assert_int_eq(c1->code, HC_E_BUSY);
-	world_attach(&w, c1, id, 2);
-	ck_assert_int_eq(c1->code, HC_E_NOT_FOUND);
-	world_activate(&w, agent, id);
-	ck_assert_int_eq(agent->code, HC_E_INVALID);
-	end();
-}
-END_TEST
-
-START_TEST(staged_refuses_what_does_not_fit)
-{
-	struct world_client *agent, *other;
-	uint64_t id;
-
-	start(1);
-	agent = member(50);
-	other = world_client(&w, 0, 51, 2000, HC_W_role_MEMBER);
-	world_create(&w, agent, 0);
-	ck_assert_int_eq(agent->code, HC_E_INVALID);
-	world_create(&w, agent, 2);
-	id = agent->value;
-	world_add_device(&w, agent, id, 2, 1);
-	ck_assert_int_eq(agent->code, HC_E_INVALID);
-	world_add_device(&w, agent, id, 0, 99);
-	ck_assert_int_eq(agent->code, HC_E_DEVICE_OFFLINE);
-	world_add_device(&w, other, id, 0, 1);
-	ck_assert_int_eq(other->code, HC_E_PERMISSION);
-	world_add_device(&w, agent, id, 0, 1);
-	world_add_device(&w, agent, id, 0, 2);
-	ck_assert_int_eq(agent->code, HC_E_EXISTS);
-	world_attach(&w, agent, id, 0);
-	ck_assert_int_eq(agent->code, HC_E_NOT_READY);
-	end();
-}
-END_TEST
-
 /* A domain that its ranks form is not filled by others. */
 START_TEST(devices_are_added_to_created_domains_only)
 {
@@ -204,45 +140,6 @@ START_TEST(devices_are_added_to_created_domains_only)
 	world_add_device(&w, c0, id, 1, 5);
 	ck_assert_int_ne(c0->code, 0);
 	ck_assert(world_waits(c0));
-	end();
-}
-END_TEST
-
-/* A created domain that nobody activates ends with its own words, and all of it goes. */
-START_TEST(staged_and_forgotten)
-{
-	struct world_client *agent;
-
-	start(1);
-	agent = member(50);
-	w.opt.name = "forgotten";
-	world_create(&w, agent, 2);
-	world_add_device(&w, agent, agent->value, 0, 1);
-	w.opt.name = "empty";
-	world_create(&w, agent, 2);
-	world_advance(&w, 121000);
-	w.opt.name = "forgotten";
-	world_status(&w, agent, 0);
-	ck_assert_int_eq(agent->state, HC_W_domain_state_FAILED);
-	ck_assert_msg(strstr(agent->text, "not activated"), "%s", agent->text);
-	world_lose(&w, agent);
-	world_check_empty(&w);
-	end();
-}
-END_TEST
-
-START_TEST(destroy_of_a_created_domain)
-{
-	struct world_client *agent;
-	uint64_t id;
-
-	start(1);
-	agent = member(50);
-	world_create(&w, agent, 2);
-	id = agent->value;
-	world_destroy(&w, agent, id);
-	ck_assert_int_eq(agent->code, 0);
-	world_check_empty(&w);
 	end();
 }
 END_TEST
@@ -753,11 +650,7 @@ static void add(TCase *c)
 	tcase_add_test(c, table_after_a_complete_one_begins_anew);
 	tcase_add_test(c, root_info_is_shipped_and_joined);
 	tcase_add_test(c, local_takes_the_listed_devices);
-	tcase_add_test(c, staged_is_made_for_others);
-	tcase_add_test(c, staged_refuses_what_does_not_fit);
 	tcase_add_test(c, devices_are_added_to_created_domains_only);
-	tcase_add_test(c, staged_and_forgotten);
-	tcase_add_test(c, destroy_of_a_created_domain);
 	tcase_add_test(c, another_user_does_not_get_in);
 	tcase_add_test(c, root_info_damaged_or_expired);
 	tcase_add_test(c, names);

@@ -287,7 +287,7 @@ uint64_t hc_adm_hint(struct hc_admit *s, uint64_t now, uint32_t request)
 	const struct hc_adm_entry *e;
 	struct hc_adm_link *l;
 	struct turn t;
-	uint64_t unit, more, most, booked;
+	uint64_t unit, step, more, most, booked;
 
 	if (!r->entries)
 		return HC_ADMIT_HINT_NONE;
@@ -295,13 +295,14 @@ uint64_t hc_adm_hint(struct hc_admit *s, uint64_t now, uint32_t request)
 	e = &s->entry[t.entry];
 	l = hc_adm_link_of(s, e);
 	unit = by_rate(l, now, e->cost, true);
-	if (t.ns == HC_ADMIT_HINT_NONE || unit == HC_ADMIT_HINT_NONE)
+	step = by_rate(l, now, e->cost, false);
+	if (t.ns == HC_ADMIT_HINT_NONE || unit == HC_ADMIT_HINT_NONE || step == HC_ADMIT_HINT_NONE)
 		return HC_ADMIT_HINT_NONE;
 	if (unit < UNIT_MIN_NS)
 		unit = UNIT_MIN_NS;
 	if (r->state == HC_ADMIT_AWAITED)
 		return stretched(l, t.ns) + 4 * unit;
-	booked = book(l, r->order, now, t.ns, stretched(l, by_rate(l, now, e->cost, false)));
+	booked = book(l, r->order, now, t.ns, stretched(l, step));
 	r->wake_at = now + booked;
 	r->hint_link = e->link;
 	r->declared = t.declared && booked == t.ns;

@@ -238,6 +238,8 @@ HC_EXPORT int hcomm_join_all_local(struct hcomm_session *session, const uint32_t
 	*domain = 0;
 	m.name = w.name;
 	m.shared = w.shared;
+	m.priority = w.priority;
+	m.weight = w.weight;
 	HC_WISH_CHANNELS(&m, &w);
 	return -hc_join_run(session, &j, domain);
 }

@@ -239,6 +239,8 @@ MSG(14, join_local, "one process takes several devices of this node, a rank each
 	F(join_local, u32, channel_hold_ms, 1, "how long they will be held; 0 = not known")
 	F(join_local, u8, channel_wait, 1, "1: wait for them until the limit; 0: else the domain fails with AGAIN")
 	A(join_local, device, devices, 1024, 1, "rank i is the i-th device; none = all devices")
+	F(join_local, u8, priority, 1, "scheduling class 0..7")
+	F(join_local, u8, weight, 1, "weight 1..100; 0 = 1")
 END(join_local)
 MSG(15, create, "make a domain for others (way 3); descriptor: a table, or none")
 	F(create, name, name, 1, "name, or empty")

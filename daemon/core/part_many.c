@@ -223,6 +223,8 @@ void hc_join_local(struct hc_core *c, struct hc_session *s, uint32_t request,
 			 .request = request,
 			 .name = m->name,
 			 .timeout_ms = m->timeout_ms,
+			 .priority = m->priority,
+			 .weight = m->weight,
 			 .wish = HC_WISH_OF(m),
 			 .key_a = hc_rng_u64(c),
 			 .key_b = hc_rng_u64(c)};

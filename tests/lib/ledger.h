@@ -15,7 +15,7 @@
 
 #include "harness.h"
 
-enum { HC_LEDGER_LINKS = 8, HC_LEDGER_VCS = 4096 };
+enum { HC_LEDGER_LINKS = 24, HC_LEDGER_VCS = 4096 };
 
 struct hc_ledger_link {
 	char name[64];

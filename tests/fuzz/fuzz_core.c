@@ -53,7 +53,7 @@ static void raw(bool peer)
 	uint64_t id = some_id();
 	uint32_t i, to = next() % 2;
 
-	f.head.type = (uint16_t)(peer ? 100 + next() % 20 : next() % 64);
+	f.head.type = (uint16_t)(peer ? 100 + next() % 40 : next() % 96);
 	f.body_len = next() * 2u;
 	for (i = 0; i < f.body_len; i++)
 		body[i] = next();
@@ -70,7 +70,7 @@ static void raw(bool peer)
 static void shaped(void)
 {
 	_Alignas(16) uint8_t msg[512] = {0};
-	const struct hc_desc *d = hc_desc_msg(100 + next() % 17);
+	const struct hc_desc *d = hc_desc_msg(100 + next() % 40);
 	const uint64_t id = some_id();
 	uint32_t to = next() % 2;
 	uint16_t i;
@@ -116,12 +116,58 @@ static void join(void)
 	}
 }
 
+static void channel(void)
+{
+	struct world_client *c = someone();
+	struct world_piece p[2] = {{.peer = next() % 3, .mbps = next() * 10u},
+				   {.peer = next() % 3, .flags = next() % 2}};
+	const uint64_t known = c->ngrants ? c->grants[next() % c->ngrants].channel : next();
+
+	p[0].type = next() % 9;
+	switch (next() % 4) {
+	case 0: world_open(&w, c, known, next() % 3); return;
+	case 1: world_release(&w, c, known, next() % 3); return;
+	default:
+		world_acquire(&w, c, some_id(), next() % 3, p, 1 + next() % 2, next() % 2,
+			      next() * 10u, next() * 10u);
+		return;
+	}
+}
+
+/* Barrier and exchange; a value of up to 8 KiB. */
+static void exchange(void)
+{
+	static const char *const keys[] = {"a", "b", "with blank", ""};
+	static uint8_t value[8192];
+	struct world_client *c = someone();
+	const uint64_t id = some_id();
+	const uint32_t ranks[] = {next() % 3, next() % 2 ? WORLD_END : next() % 3, WORLD_END};
+	const char *key = keys[next() % 8 ? next() % 2 : next() % 4];
+
+	switch (next() % 8) {
+	case 0: world_sync_open(&w, c, id, ranks[0]); return;
+	case 1: world_sync_have(&w, c, id, ranks[0], next() % 2, next() * 512u, next() % 4); return;
+	case 2:
+	case 3:
+		world_put(&w, c, id, ranks[0], key, value, next() * 33u % sizeof(value),
+			  next() % 4 ? 0 : next());
+		return;
+	case 4:
+	case 5: world_get(&w, c, id, ranks[0], key, next() * 10u, next() % 2, next() % 2); return;
+	default: world_fence(&w, c, id, ranks, next() % 3, next() * 10u); return;
+	}
+}
+
 static void event(void)
 {
 	struct world_client *c;
 	uint32_t i, j;
 
-	switch (next() % 16) {
+	switch (next() % 24) {
+	case 20:
+	case 21:
+	case 22:
+	case 23: channel(); return;
 	case 0:
 	case 1: raw(true); return;
 	case 2: raw(false); return;
@@ -140,6 +186,10 @@ static void event(void)
 		i = next() % 2;
 		world_store_hold(&w, i, next() % 2);
 		return;
+	case 16:
+	case 17:
+	case 18: exchange(); return;
+	case 19: world_restart(&w, next() % 2); return;
 	default:
 		i = next() % 2;
 		j = next() % 2;
@@ -166,6 +216,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	lim.ranks_per_domain = 8;
 	world_start_with(&w, 2, &lim, &set, 8, 1);
 	w.show = 0;
+	for (n = 0; n < 2; n++)
+		world_link(&w, n,
+			   &(struct hc_link_fact){.type = HC_W_link_type_SHM,
+						  .a = HC_NONE,
+						  .b = HC_NONE,
+						  .mbps = 1000,
+						  .vcs = 4,
+						  .present = true});
 	world_table(&table, 3, 2);
 	for (n = 0; left && n < 200; n++)
 		event();

@@ -30,9 +30,6 @@ struct fake_conn {
  * ends the connection. */
 typedef bool (*fake_fn)(struct fake_conn *c, const struct hc_frame *f, int got, void *arg);
 
-/* Mappings that the fake itself has: its slab and its status registers. */
-#define FAKE_MAPS 2u
-
 struct fake {
 	struct hc_child child;
 	char dir[128];

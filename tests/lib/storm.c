@@ -81,11 +81,21 @@ static void put(struct run *r, uint32_t at, uint32_t c)
 	r->place[c] = at;
 }
 
+/* When that client acts that means to act then. */
+static uint64_t not_stalled(const struct run *r, uint32_t c, uint64_t when)
+{
+	const uint64_t every = r->set->stall_every_ns, n = every ? when / every : 0;
+
+	if (!every || when == STORM_NEVER || (c + n) % 4 || when % every >= r->set->stall_ns)
+		return when;
+	return n * every + r->set->stall_ns;
+}
+
 static void schedule(struct run *r, uint32_t c, uint64_t when)
 {
 	uint32_t at = r->place[c], child;
 
-	r->client[c].at = when;
+	r->client[c].at = when = not_stalled(r, c, when);
 	for (; at && before(r, c, r->heap[(at - 1) / 2]); at = (at - 1) / 2)
 		put(r, at, r->heap[(at - 1) / 2]);
 	for (; (child = 2 * at + 1) < r->count; at = child) {
@@ -155,6 +165,8 @@ static void comes_back(struct run *r, uint32_t number)
 	uint64_t retry;
 	bool got = r->policy->again(r->policy->ctx, r->now, number, &retry);
 
+	r->out->tries += counted(r);
+	r->out->got += got && counted(r);
 	if (hinted && counted(r)) {
 		r->out->returns++;
 		r->out->kept += got;
@@ -203,6 +215,8 @@ static void sum_up(struct run *r)
 	}
 	r->out->jain = squares > 0 ? sum * sum / (squares * r->count) : 0;
 	r->out->use_percent = 100 * (double)r->busy_ns / (length * r->set->channels);
+	r->out->tries_percent =
+		r->out->tries ? 100 * (double)r->out->got / (double)r->out->tries : 0;
 	r->out->success_percent =
 		r->out->returns ? 100 * (double)r->out->kept / (double)r->out->returns : 0;
 }

@@ -448,8 +448,8 @@ static void scan(struct world *w, uint32_t node, const struct hc_action *a)
 static void put_register(struct world *w, uint32_t node, const struct hc_action *a)
 {
 	world_want(w, a->u.reg.slot < WORLD_REGISTERS && a->u.reg.channel);
-	w->registers[node][a->u.reg.slot] =
-		(struct world_register){.id = a->u.reg.channel, .state = a->u.reg.state};
+	w->registers[node][a->u.reg.slot] = (struct world_register){
+		.id = a->u.reg.channel, .state = a->u.reg.state, .start = w->starts[node]};
 }
 
 static void perform(struct world *w, uint32_t node, const struct hc_action *a)

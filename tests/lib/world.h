@@ -104,7 +104,8 @@ struct world_record {
 
 struct world_register {
 	uint64_t id;
-	uint8_t state; /* HC_W_channel_state_* */
+	uint8_t state;  /* HC_W_channel_state_* */
+	uint32_t start; /* of the daemon that wrote it */
 };
 
 /* A process whose end its kernel knows. */

@@ -138,6 +138,16 @@ static void kill_node(struct world *w, uint32_t node)
 	free(w->by_slot[node]);
 }
 
+/* As the shell does: what no stored channel stands for is revoked. */
+static void sweep_registers(struct world *w, uint32_t node)
+{
+	uint32_t i;
+
+	for (i = 0; i < WORLD_REGISTERS; i++)
+		if (w->registers[node][i].id && w->registers[node][i].start != w->starts[node])
+			w->registers[node][i].state = HC_W_channel_state_REVOKED;
+}
+
 void world_restart(struct world *w, uint32_t node)
 {
 	uint32_t i, n = 0;
@@ -157,6 +167,7 @@ void world_restart(struct world *w, uint32_t node)
 		if (w->rows[i].node == node)
 			w->rows[i].seq = 0; /* of another run: stored */
 	start_node(w, node, 1);
+	sweep_registers(w, node);
 	tell_dead(w, node);
 	world_settle(w);
 }

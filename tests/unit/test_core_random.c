@@ -71,6 +71,12 @@ static void options(void)
 	w.opt.timeout_ms = roll(3) ? 0 : 1 + roll(5000);
 	w.opt.shared = roll(4) != 0;
 	w.opt.priority = (uint8_t)(roll(20) ? 0 : roll(9));
+	if (!roll(12)) {
+		w.opt.channels = 1 + roll(3);
+		w.opt.channel_mbps = 100 * roll(9);
+		w.opt.channel_hold_ms = roll(2) * 5000;
+		w.opt.channel_wait = (uint8_t)roll(2);
+	}
 }
 
 static void join(struct world_client *c)
@@ -138,13 +144,57 @@ static void end_something(struct world_client *c, uint64_t id)
 
 static void look(struct world_client *c, uint64_t id)
 {
-	static const unsigned views[] = {HC_VIEW_domain, HC_VIEW_member, HC_VIEW_client,
-					 HC_VIEW_device};
+	static const unsigned views[] = {HC_VIEW_domain, HC_VIEW_member,  HC_VIEW_client,
+					 HC_VIEW_device, HC_VIEW_channel, HC_VIEW_waiting};
 
 	switch (roll(3)) {
 	case 0: world_status(&w, c, id); return;
-	case 1: world_query(&w, c, views[roll(4)], roll(3) ? 0 : c->cursor, 0, roll(4)); return;
+	case 1: world_query(&w, c, views[roll(6)], roll(3) ? 0 : c->cursor, 0, roll(4)); return;
 	default: world_subscribe(&w, c, roll(2) ? 0 : id, roll(2)); return;
+	}
+}
+
+/* Any end of any channel that somebody was told of. */
+static void channel(void)
+{
+	struct world_seat *s =
+		w.nseats ? &w.seats[w.nseats - 1 - roll(w.nseats < 12 ? w.nseats : 12)] : NULL;
+	struct world_client *c = NULL;
+	struct world_piece piece[3];
+	const struct world_client *told = all.client[roll(CLIENTS)];
+	const uint32_t n = 1 + (roll(3) ? 0 : roll(3));
+	uint64_t known = told && told->ngrants ? told->grants[roll(told->ngrants)].channel : 1;
+	uint32_t i, rank;
+
+	for (i = 0; s && i < CLIENTS; i++)
+		if (all.client[i] && all.client[i]->open && !all.client[i]->refused &&
+		    all.client[i]->node == s->node && all.client[i]->session == s->session)
+			c = all.client[i];
+	if (!c)
+		return;
+	rank = roll(10) ? s->rank : roll(3);
+	if (told && told->event_channel && !roll(8))
+		known = told->event_channel;
+	for (i = 0; i < n; i++)
+		piece[i] = (struct world_piece){.peer = roll(12) ? roll(3) : roll(9),
+						.mbps = roll(3) ? 0 : 100 * roll(9),
+						.back_mbps = roll(5) ? 0 : 100 * roll(9),
+						.type = (uint8_t)(roll(3)   ? 0
+								  : roll(2) ? HC_W_link_type_HCCS
+									    : roll(9)),
+						.flags = (uint8_t)(roll(20) ? roll(2) : 7),
+						.buffer = roll(4) ? 0 : 4096 * roll(512)};
+	switch (roll(5)) {
+	case 0: world_open(&w, c, known, rank); return;
+	case 1: world_release(&w, c, known, rank); return;
+	default:
+		world_acquire(&w, c, s->domain, rank, piece, n, roll(2), roll(3) ? roll(20000) : 0,
+			      roll(2) ? 0 : roll(8000));
+		/* mostly it is used */
+		if (!c->code && c->ngrants && roll(4))
+			for (i = 0; i < 3; i++)
+				world_open(&w, c, c->grants[0].channel, i);
+		return;
 	}
 }
 
@@ -204,7 +254,13 @@ static void something(void)
 {
 	const uint64_t id = all.domain[roll(KNOWN)];
 
-	switch (roll(12)) {
+	switch (roll(18)) {
+	case 12:
+	case 13:
+	case 14:
+	case 15:
+	case 16:
+	case 17: channel(); return;
 	case 0:
 	case 1:
 	case 2:
@@ -220,6 +276,17 @@ static void something(void)
 	}
 }
 
+/* Has it a rank without a process? Only one that was created can. */
+static bool has_nobody(const struct hc_core *c, const struct hc_home *h)
+{
+	uint32_t i;
+
+	for (i = 0; i < h->nranks; i++)
+		if (!c->places[h->places + i].who)
+			return true;
+	return false;
+}
+
 /* Created domains that nobody has attached to wait for their owner. */
 static void end_created(uint32_t node)
 {
@@ -228,7 +295,7 @@ static void end_created(uint32_t node)
 
 	for (i = 0; i < w.core[node]->home_pool.fresh; i++)
 		if (w.core[node]->homes[i].id) {
-			ck_assert(w.core[node]->homes[i].staged);
+			ck_assert(has_nobody(w.core[node], &w.core[node]->homes[i]));
 			world_destroy(&w, admin, w.core[node]->homes[i].id);
 		}
 	world_die(&w, admin);
@@ -255,6 +322,29 @@ static void let_all_go(void)
 	world_check_empty(&w);
 }
 
+static void add_links(void)
+{
+	struct hc_link_fact f = {.type = HC_W_link_type_HCCS, .mbps = 1000, .present = true};
+	uint32_t n, i;
+
+	for (n = 0; n < w.nodes; n++) {
+		for (i = 0; i < 4; i++) {
+			f.a = i == 3 ? 0 : i / 2;
+			f.b = i == 3 ? 1 : 1 + (i + 1) / 2;
+			f.lane = i == 3; /* two between 0 and 1 */
+			f.vcs = 1 + roll(6);
+			world_link(&w, n, &f);
+		}
+		world_link(&w, n,
+			   &(struct hc_link_fact){.type = HC_W_link_type_SHM,
+						  .a = HC_NONE,
+						  .b = HC_NONE,
+						  .mbps = 3000,
+						  .vcs = 1 + roll(12),
+						  .present = true});
+	}
+}
+
 static void begin(uint64_t seed)
 {
 	struct hc_settings set;
@@ -268,9 +358,15 @@ static void begin(uint64_t seed)
 	lim.ranks = 32;
 	lim.ranks_per_domain = 8;
 	lim.ended = 3;
+	lim.channels = 8 + roll(40);
+	lim.wants = 4 + roll(16);
+	lim.quota_channels = 4 + roll(40);
+	lim.quota_waiting = 1 + roll(16);
+	lim.quota_memory = (1 + roll(32)) << 20;
 	set.connect_timeout_ns = 20ull * 1000 * WORLD_MS;
 	world_start_with(&w, 1 + roll(3), &lim, &set, 8, seed);
 	w.show = 0;
+	add_links();
 	for (i = 0; i < 4; i++) {
 		world_table(&all.table[i], 1 + roll(3), 1 + roll(w.nodes));
 		all.root[i].info_len = 1;

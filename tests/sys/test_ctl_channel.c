@@ -377,9 +377,17 @@ START_TEST(perf_tells_both_sides_of_a_refusal)
 }
 END_TEST
 
+static bool both_ends_are_in_use(void *unused)
+{
+	(void)unused;
+	ctl("channel", "list", "--no-headings", "-o", "COLLECTED");
+	return !strcmp(run.out, "2\n");
+}
+
 static void client_for_long(struct hc_child *c)
 {
 	BESIDE(c, "perf", "client", "--sizes", "8", "--iterations", "1000000");
+	hc_await("the two to talk", both_ends_are_in_use, NULL, WAIT_MS);
 }
 
 START_TEST(perf_names_a_partner_that_is_killed)
@@ -389,14 +397,12 @@ START_TEST(perf_names_a_partner_that_is_killed)
 
 	BESIDE(&server, "perf", "server");
 	client_for_long(&client);
-	await_rows("list", "perf", 1);
 	snprintf(name, sizeof(name), "rank 1, pid %d, exited", (int)client.pid);
 	hc_child_kill(&client);
 	ends(&server, 1, name);
 
 	BESIDE(&server, "perf", "server");
 	client_for_long(&client);
-	await_rows("list", "perf", 1);
 	snprintf(name, sizeof(name), "rank 0, pid %d, exited", (int)server.pid);
 	hc_child_kill(&server);
 	ends(&client, 1, name);

@@ -135,6 +135,8 @@ static int join(struct hold *h)
 		return r;
 	r = hcomm_join(c->session, &info, 2, 1, h->devices[1], &h->config, c->timeout_ms,
 		       &h->domain[1]);
+	if (!r)
+		r = hcomm_status_get(h->domain[0], &h->is);
 	while (!r && h->is.state != HCOMM_ACTIVE) { /* rank 0 is told in the same moment */
 		r = hcomm_dispatch(c->session, 1000);
 		r = r < 0 ? r : hcomm_status_get(h->domain[0], &h->is);

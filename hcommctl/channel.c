@@ -7,7 +7,7 @@
  * it has nothing to go by it says "unknown", and so does this. The two are two views, so they are
  * two verbs and not one table with half of its cells empty.
  *
- * `hold` (hold of a channel, chanhold.c) is for drills and tests.
+ * `hold` is for drills and tests, and in chanhold.c.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -23,17 +23,46 @@
 	"COLLECTED"
 #define WAITING_COLUMNS "DOMAIN,RANK,PID,UID,KIND,CLASS,PIECES,MBPS,PLACE,WAITED-MS,ESTIMATE-MS"
 
-static int list(struct ctl *c, uint32_t view, const char *columns)
+/* Who is next comes first; the oldest channel too. */
+static int by_place(const void *a, const void *b)
+{
+	const struct hcomm_view_waiting *x = a, *y = b;
+
+	if (x->place != y->place)
+		return x->place < y->place ? -1 : 1;
+	return x->waited_ms > y->waited_ms ? -1 : x->waited_ms < y->waited_ms;
+}
+
+static int by_age(const void *a, const void *b)
+{
+	const struct hcomm_view_channel *x = a, *y = b;
+
+	if (x->age_ms != y->age_ms)
+		return x->age_ms > y->age_ms ? -1 : 1;
+	return x->id < y->id ? -1 : x->id > y->id;
+}
+
+static int list(struct ctl *c, uint32_t view, const char *columns,
+		int (*order)(const void *, const void *))
 {
 	struct hcomm_filter filter = HCOMM_INIT(struct hcomm_filter);
 	struct ctl_rows *rows = ctl_rows_new(c, view, columns);
 	const char *domain = ctl_opt(c, "domain");
-	int status = rows ? CTL_OK : CTL_USAGE;
+	int status = rows ? ctl_open(c) : CTL_USAGE;
 
-	ctl_rows_free(rows); /* columns are judged before the daemon is asked */
 	if (!status && domain)
 		status = ctl_domain_find(c, domain, &filter.id);
-	return status ? status : ctl_show(c, view, domain ? &filter : NULL, columns);
+	while (!status) {
+		status = ctl_rows_query(c, rows, &filter);
+		if (!status) {
+			ctl_rows_sort(rows, order);
+			status = ctl_rows_print(c, rows);
+		}
+		if (status || !ctl_watch_again(c))
+			break;
+	}
+	ctl_rows_free(rows);
+	return status;
 }
 
 /* The view is filtered by domain alone, so the one that is meant is looked for here. */
@@ -80,9 +109,9 @@ int ctl_channel(struct ctl *c, int argc, char **argv)
 {
 	(void)argc;
 	if (!strcmp(argv[1], "list"))
-		return list(c, HCOMM_VIEW_CHANNEL, LIST_COLUMNS);
+		return list(c, HCOMM_VIEW_CHANNEL, LIST_COLUMNS, by_age);
 	if (!strcmp(argv[1], "waiting"))
-		return list(c, HCOMM_VIEW_WAITING, WAITING_COLUMNS);
+		return list(c, HCOMM_VIEW_WAITING, WAITING_COLUMNS, by_place);
 	if (!strcmp(argv[1], "show"))
 		return show(c, argv[2]);
 	return ctl_channel_hold(c);

@@ -209,7 +209,7 @@ static int serve(struct perf *p)
 	args.wait = 1;
 	r = have_channel(p, &args);
 	if (r)
-		return ctl_fail(r, "channel");
+		return r == HCOMM_E_PEER_LOST ? perf_lost(p) : ctl_fail(r, "channel");
 	status = perf_serve(p);
 	if (!status)
 		perf_show_server(p);

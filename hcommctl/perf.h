@@ -34,6 +34,8 @@ struct perf {
 /* ---- perfrun.c ---- */
 /* All sizes. An exit status, and said why. */
 int perf_measure(struct perf *p);
+/* The partner is gone: say who it was and why. An exit status. */
+int perf_lost(const struct perf *p);
 /* Answer until the client says that it was the last. */
 int perf_serve(struct perf *p);
 

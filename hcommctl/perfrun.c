@@ -81,7 +81,7 @@ static void note_end(const struct hcomm_event *event, void *context)
 }
 
 /* The rings know at once that the partner is gone; who it was and why comes from the daemon. */
-static int say_lost(const struct perf *p)
+int perf_lost(const struct perf *p)
 {
 	char why[HCOMM_TEXT_BYTES] = "", what[HCOMM_TEXT_BYTES];
 	int r = 1;
@@ -99,7 +99,7 @@ static int say_lost(const struct perf *p)
 static int outcome(const struct perf *p, int r)
 {
 	if (r == HCOMM_E_PEER_LOST)
-		return say_lost(p);
+		return perf_lost(p);
 	if (r == NO_MEMORY)
 		ctl_say("out of memory");
 	else if (r == NO_CLIENT)

@@ -124,7 +124,10 @@ static int show_table(const struct perf *p)
 
 	n = columns_of(p->c, columns, &bad);
 	for (size_t i = 0; !r && i < n; i++)
-		r = scols_table_new_column(t, headings[columns[i]], 0, flags) ? 0 : -1;
+		r = scols_table_new_column(t, p->c->no_headings ? "" : headings[columns[i]], 0,
+					   flags)
+			    ? 0
+			    : -1;
 	if (!r)
 		r = add_rows(p, t, columns, n);
 	if (!r && p->nrows)

@@ -165,6 +165,12 @@ const void *ctl_rows_at(const struct ctl_rows *r, size_t i)
 	return i < r->count ? r->rows + i * r->view->size : NULL;
 }
 
+void ctl_rows_sort(struct ctl_rows *r, int (*compare)(const void *, const void *))
+{
+	if (r->count)
+		qsort(r->rows, r->count, r->view->size, compare);
+}
+
 void ctl_rows_only(struct ctl_rows *r, size_t i)
 {
 	if (i)

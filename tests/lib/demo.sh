@@ -6,8 +6,9 @@
 #
 # A daemon with eight simulated devices; a domain of eight ranks, each a process of its own, from
 # a rank table; references on every rank; one rank killed, and all others told who it was; a
-# second domain that is destroyed while operations run; a rank table refused with its line; the
-# daemon stopped. Each step prints a line with what it shows. The first thing that is not as it
+# second domain that is destroyed while operations run; jobs that compete for a link, by class and
+# weight; one that is refused, comes again at the hint and is served; a rank table refused with its
+# line; the daemon stopped. Each step prints a line with what it shows. The first thing that is not as it
 # should be ends the script with a reason and status 1.
 #
 # It waits for conditions with a deadline, never for time. It signals only processes that it
@@ -127,6 +128,7 @@ done
 	for i in 0 1 2 3 4 5 6 7; do
 		printf '[device %d]\nkind = npu\nsimulated = yes\n' "$i"
 	done
+	printf '[link any any]\ntype = shm\nbandwidth_mbps = 1000\n'
 } >"$dir/hcommd.conf"
 "$daemon" --config "$dir/hcommd.conf" 2>"$dir/hcommd.log" &
 daemon_pid=$!
@@ -207,6 +209,86 @@ done
 counts=$(sed -n 's/.* ran \([0-9]*\) operations, then.*/\1/p' "${outs[@]}" | sort -u)
 [ "$(wc -l <<<"$counts")" = 1 ] || die "the ranks stopped at different operations: ${counts//$'\n'/ }"
 say "destroyed; all eight ranks ended operation $counts, and none began another"
+
+# ---- jobs that compete for a link -----------------------------------------------------------
+
+job() { # job NAME DEVICES OPTION...: hcommctl channel hold as that job
+	local name=$1 devices=$2
+	shift 2
+	"$ctl" channel hold --name "$name" --devices "$devices" "$@" >"$dir/out/$name" 2>&1 &
+	job_pid[$name]=$!
+	started[$!]="job $name"
+}
+end_of_jobs() { # NAME...
+	local name
+	for name; do
+		end_of "${job_pid[$name]}"
+		[ "$ended" = 0 ] || die "job $name: status $ended: $(tail -n 1 "$dir/out/$name")"
+	done
+}
+live_id() { # NAME: of the domain of that job that lives
+	cells NAME,ID,STATE domain list | awk -v name="$1" '$1 == name && $3 == "ACTIVE" { print $2 }'
+}
+rows_are() { # COUNT VERB NAME...: so many rows of channel VERB --domain NAME
+	[ "$(cells RANK channel "$2" --domain "$3" | wc -l)" = "$1" ]
+}
+shares_are() {
+	rows_are 6 list train && rows_are 2 list eval
+}
+declare -A job_pid=()
+job all 0,1 --bandwidth 800 --for 60
+wait_for 10 "job all does not get the link" rows_are 1 list all
+say "job all has what can be granted of the link shm (80 % of 1000 MB/s):"
+"$ctl" link list -o NAME,BANDWIDTH,LIMIT,USED-AB,VCS-USED,WAITING | sed 's/^/    /'
+round=$((patience * 4 / 10)).$((patience * 4 % 10)) # long enough to be looked at
+job train 2,3 --bandwidth 100 --count 12 --for $round --weight 3 --wait
+job eval 4,5 --bandwidth 100 --count 4 --for $round --weight 1 --wait
+wait_for 10 "job train does not wait" rows_are 12 waiting train
+wait_for 10 "job eval does not wait" rows_are 4 waiting eval
+job urgent 6,7 --bandwidth 800 --for 60 --class 5 --wait
+wait_for 10 "job urgent does not wait" rows_are 1 waiting urgent
+[ "$(cells CLASS,PLACE channel waiting | head -n 1 | xargs)" = "5 0" ] ||
+	die "class 5 is not the first who waits: $("$ctl" channel waiting)"
+say "train (weight 3) and eval (weight 1) wait for 100 MB/s each; urgent, who came last, is first:"
+"$ctl" channel waiting -o CLASS,DOMAIN,MBPS,PLACE,WAITED-MS,ESTIMATE-MS | head -n 5 | sed 's/^/    /'
+train=$(live_id train) eval=$(live_id eval)
+kill -TERM "${job_pid[all]}"
+wait_for 10 "urgent is not served" all_say "channel " "$dir/out/urgent"
+! grep -q "^channel " "$dir/out/train" "$dir/out/eval" || die "lower classes were served before urgent"
+say "job all ended; urgent has the whole link, before anybody else"
+kill -TERM "${job_pid[urgent]}"
+wait_for 10 "the shares are not 6 to 2, but: $("$ctl" channel list)" shares_are
+say "urgent ended; now the link is shared 3:1, by weight; the channels by domain:"
+cells DOMAIN channel list | sort | uniq -c |
+	sed -e "s/$train/& train/" -e "s/$eval/& eval/" -e 's/^/    /'
+end_of_jobs all urgent train eval
+say "all four had what they asked for, and gave it back"
+
+# ---- a refusal, and the time that it names ----------------------------------------------------
+
+job first 0,1 --bandwidth 800 --for "$patience"
+wait_for 10 "job first does not get the link" rows_are 1 list first
+job late 2,3 --bandwidth 400 --for 0.1 --retry
+end_of_jobs late first
+hint=$(sed -n 's/^refused: .*; asking again in \([0-9]*\) ms$/\1/p' "$dir/out/late")
+after=$(sed -n 's/^channel .*; after \([0-9]*\) ms, at the second try$/\1/p' "$dir/out/late")
+[ -n "$hint" ] || die "job late was not refused with a hint: $(cat "$dir/out/late")"
+[ -n "$after" ] && [ "$after" -ge "$hint" ] || die "no grant at the hint: $(cat "$dir/out/late")"
+say "job late does not wait, and is told who is in its way and when to come again:"
+sed -n 's/^refused: /    /p' "$dir/out/late" | fold -s -w 96 | sed '2,$s/^/    /'
+say "it came again after those $hint ms, and had its channel after $after ms"
+
+# ---- two processes talk ------------------------------------------------------------------------
+
+"$ctl" perf server >"$dir/out/server" 2>&1 &
+server=$!
+started[$server]="perf server"
+"$ctl" perf client --sizes 8,4K,1M --iterations 500 >"$dir/out/client" 2>&1 ||
+	die "perf client: $(cat "$dir/out/client")"
+end_of "$server"
+[ "$ended" = 0 ] || die "perf server: $(cat "$dir/out/server")"
+say "two processes sent messages through a channel, without the daemon:"
+sed 's/^/    /' "$dir/out/client"
 
 # ---- a bad table ---------------------------------------------------------------------------
 

@@ -88,6 +88,26 @@ static const struct wrong {
 	{{"domain", "show"}, "needs ID|NAME"},
 	{{"domain", "list", "all"}, "'all' is one word too many"},
 	{{"--jsno", "status"}, "did you mean '--json'?"},
+	{{"channel"}, "channel needs a verb: list, show, waiting, hold"},
+	{{"channel", "lsit"}, "did you mean 'list'?"},
+	{{"channel", "show"}, "needs ID"},
+	{{"channel", "show", "7"}, "channel is '7'; wanted: 16 hexadecimal digits"},
+	{{"channel", "list", "-o", "ID,COLOUR"}, "unknown column 'COLOUR'; wanted: ID, DOMAIN"},
+	{{"channel", "waiting", "-o", "ID"}, "unknown column 'ID'; wanted: DOMAIN, RANK"},
+	{{"channel", "hold", "--wait", "--retry"}, "give one of them"},
+	{{"channel", "hold", "--class", "8"}, "--class is '8'; wanted: a whole number 0..7"},
+	{{"channel", "hold", "--path", "wire"}, "--path is 'wire'; wanted: any, hccs"},
+	{{"channel", "hold", "--for", "0"}, "--for is '0'; wanted: seconds"},
+	{{"channel", "hold", "--shared"}, "give --devices"},
+	{{"channel", "hold", "--devices", "1,1"}, "two different ones"},
+	{{"channel", "hold", "--devices", "1"}, "two device numbers"},
+	{{"perf"}, "perf needs a verb: server, client"},
+	{{"perf", "client", "--sizes", "8,2M"}, "size is '2M'; wanted: bytes up to 1048576"},
+	{{"perf", "client", "--sizes", "8,,9"}, "size is ''"},
+	{{"perf", "client", "--buffer", "17M"}, "--buffer is '17M'"},
+	{{"perf", "client", "--iterations", "0"}, "--iterations is '0'"},
+	{{"perf", "client", "-o", "COLOUR"}, "unknown column 'COLOUR'; wanted: SIZE, COUNT"},
+	{{"perf", "server", "--weight", "101"}, "--weight is '101'"},
 	{{"event", "list", "--sinse", "1h"}, "did you mean '--since'?"},
 	{{"event", "list", "--since"}, "--since needs a value"},
 	{{"event", "list", "--since", "soon"}, "--since is 'soon'; wanted: a time"},
@@ -130,9 +150,10 @@ END_TEST
 
 START_TEST(help_knows_every_noun)
 {
-	static const char *const nouns[] = {"status",  "domain",    "device",   "link",   "client",
-					    "event",   "ranktable", "topology", "config", "setting",
-					    "explain", "log",       "reload",   "version"};
+	static const char *const nouns[] = {"status",    "domain",   "device", "link",
+					    "client",    "channel",  "perf",   "event",
+					    "ranktable", "topology", "config", "setting",
+					    "explain",   "log",      "reload", "version"};
 
 	ctl("--help");
 	want_status(0);
@@ -164,6 +185,12 @@ START_TEST(no_daemon_is_3_and_names_the_socket)
 		{"event", "list"},
 		{"link", "list"},
 		{"link", "show", "shm"},
+		{"channel", "list"},
+		{"channel", "show", "0123456789abcdef"},
+		{"channel", "waiting"},
+		{"channel", "hold"},
+		{"perf", "server"},
+		{"perf", "client"},
 		{"event", "follow"},
 		{"setting", "list"},
 		{"domain", "destroy", "x"},
@@ -269,9 +296,11 @@ END_TEST
 static const struct list {
 	const char *noun, *verb, *view;
 } lists[] = {
-	{"status", NULL, "status"},   {"domain", "list", "domain"}, {"device", "list", "device"},
-	{"client", "list", "client"}, {"event", "list", "event"},   {"setting", "list", "setting"},
-	{"link", "list", "link"},
+	{"status", NULL, "status"},        {"domain", "list", "domain"},
+	{"device", "list", "device"},      {"client", "list", "client"},
+	{"event", "list", "event"},        {"setting", "list", "setting"},
+	{"link", "list", "link"},          {"channel", "list", "channel"},
+	{"channel", "waiting", "waiting"},
 };
 #define LISTS (int)(sizeof(lists) / sizeof(lists[0]))
 

@@ -45,7 +45,7 @@ static struct hc_live_result storm(unsigned waiting, unsigned hold_ms, bool decl
 				    .at_once = 16,
 				    .hold_ms = hold_ms,
 				    .declares = declares,
-				    .warm_ms = hc_long() ? 3000 : 1000,
+				    .warm_ms = hc_long() ? 3000 : 2000,
 				    .length_ms = hc_long() ? 30000 : 2000,
 				    .grants_least = waiting == 4 ? 12 : 0,
 				    .seed = seed()};
@@ -71,9 +71,10 @@ static void want_kept_hints(bool declares)
 	const struct hc_live_result r = storm(2, 40, declares);
 
 	ck_assert_uint_gt(r.returns, 0);
-	ck_assert_double_ge(r.calm_percent, 99.0);
+	/* the short form has some 1,600 returns, of which 1 in 100 is 16 +- 3 x 4 */
+	ck_assert_double_ge(r.calm_percent, hc_long() ? 99.0 : 98.2);
 	if (!r.disturbed)
-		ck_assert_double_ge(r.hint_percent, 99.0);
+		ck_assert_double_ge(r.hint_percent, hc_long() ? 99.0 : 98.2);
 }
 
 START_TEST(who_waits_gets_an_equal_share)

@@ -255,6 +255,9 @@ $(O)/bench/bench_restart_10k: LDFLAGS += -Wl,--no-as-needed $(libs-hcommd)
 # the store by itself, as the daemon links it
 $(O)/bench/bench_commit: $(O)/libhcshell.a $(O)/libhccore.a $(O)/libhcconf.a $(O)/libhcfile.a
 $(O)/bench/bench_commit: LDFLAGS += $(libs-hcommd)
+# admission by itself
+$(O)/bench/bench_admission: $(O)/libhcshell.a $(O)/libhccore.a $(O)/libhcconf.a $(O)/libhcfile.a
+$(O)/bench/bench_admission: LDFLAGS += $(libs-hcommd)
 bench: all $(bench-progs)
 	@O=$(O) tests/bench/run.sh "$(B)" $(bench-progs)
 

@@ -74,7 +74,7 @@ void hc_aside_send(struct hcomm_session *s, uint64_t deadline)
 		c = take(&s->aside);
 		if (hc_sess_again(&s->sess, c, c->frame, c->frame_len))
 			give_up(s, c); /* the new daemon speaks otherwise */
-		else if (hc_conn_send(s->fd, c->frame, c->frame_len, c->pass, deadline))
+		else if (hc_wait_send(s, c->frame, c->frame_len, c->pass, deadline))
 			hc_wait_drop(s, "lost while requests were sent again"); /* puts it back */
 	}
 }

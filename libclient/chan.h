@@ -8,7 +8,7 @@
  * session's lock.
  *
  * Who is in send or recv says so in `busy` of that half. Who closes an end clears `live`, makes
- * the two change no places (membarrier, as in the rings), rouses those who sleep and waits until
+ * the two change no places (membarrier), rouses those who sleep and waits until
  * nobody is busy; only then the memory goes. One thread sends and one receives at a time, so the
  * word needs no counting.
  *

@@ -75,10 +75,10 @@ static void go_live(struct hc_channel *c)
 
 	c->watch = (struct hc_ring_watch){.word = &c->reg->wake, .over = is_over, .context = c};
 	if (c->carries) {
-		hc_ring_tx_init(&c->tx.ring, c->map, buffer, c->side, !c->fenced, &c->watch);
+		hc_ring_tx_init(&c->tx.ring, c->map, buffer, c->side, &c->watch);
 		hc_ring_rx_init(&c->rx.ring, c->map, buffer, c->side,
 				(uint8_t *)c->map + (c->map_bytes - HC_RING_MESSAGE_MAX),
-				!c->fenced, &c->watch);
+				&c->watch);
 	}
 	c->phase = HC_CHAN_OPEN;
 	atomic_store_explicit(&c->live, c->handle, memory_order_release);

@@ -296,6 +296,9 @@ int hc_wait_read(struct hcomm_session *s, uint64_t deadline, bool brief);
 /* Sleep until woken by the reader. 0 or TIMEOUT. */
 int hc_wait_sleep(struct hcomm_session *s, struct hc_sleeper *me, uint64_t deadline);
 void hc_wait_pass_on(struct hcomm_session *s);
+/* A packet and its descriptor (-1: none), over the connection that there is; see hc_conn_send. */
+int hc_wait_send(struct hcomm_session *s, const uint8_t *packet, size_t len, int pass,
+		 uint64_t deadline);
 /* End the connection; the next call makes a new one. */
 void hc_wait_drop(struct hcomm_session *s, const char *why);
 /* For close: calls without a waiter are finished with no session, others are nobody's. */

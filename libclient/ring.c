@@ -25,8 +25,10 @@
 
 /* Turns: an empty descriptor shows 0 in the first lap, later that of the lap before. */
 #define TURN(position) ((uint32_t)((position) + 1))
-#define LINES(bytes)   (((bytes) + HC_RING_LINE - 1) / HC_RING_LINE)
-#define PLACE(half)    (&(half)->desc[(half)->position % HC_RING_SLOTS])
+#define DESCS(bytes)                                                                               \
+	((bytes) <= HC_RING_INLINE ? 1 : ((bytes) + HC_RING_INLINE - 1) / HC_RING_INLINE)
+#define LINES(bytes) (((bytes) + HC_RING_LINE - 1) / HC_RING_LINE)
+#define PLACE(half)  (&(half)->desc[(half)->position % HC_RING_SLOTS])
 
 static uint32_t fragment_of(uint32_t buffer_bytes)
 {
@@ -36,18 +38,15 @@ static uint32_t fragment_of(uint32_t buffer_bytes)
 }
 
 static void wait_init(struct hc_ring_wait *w, struct hc_ring_quiet *mine,
-		      struct hc_ring_quiet *theirs, bool registered,
+		      struct hc_ring_quiet *theirs, const struct hc_ring_quiet *partner,
 		      const struct hc_ring_watch *watch)
 {
-	*w = (struct hc_ring_wait){.mine = mine,
-				   .theirs = theirs,
-				   .watch = watch,
-				   .spins = 128,
-				   .fenced = !registered};
+	*w = (struct hc_ring_wait){
+		.mine = mine, .theirs = theirs, .partner = partner, .watch = watch, .spins = 128};
 }
 
 void hc_ring_tx_init(struct hc_ring_tx *tx, void *map, uint32_t buffer_bytes, unsigned side,
-		     bool registered, const struct hc_ring_watch *watch)
+		     const struct hc_ring_watch *watch)
 {
 	struct hc_ring_head *head = map;
 	struct hc_ring_control *control = &head->control[side];
@@ -57,11 +56,11 @@ void hc_ring_tx_init(struct hc_ring_tx *tx, void *map, uint32_t buffer_bytes, un
 	tx->desc = (void *)((uint8_t *)map + HC_RING_SLOTS_AT(side));
 	tx->buffer = (uint8_t *)map + HC_RING_BUFFER_AT(side, buffer_bytes);
 	tx->buffer_bytes = buffer_bytes;
-	wait_init(&tx->wait, &control->producer, &control->consumer, registered, watch);
+	wait_init(&tx->wait, &control->producer, &control->consumer, &control->consumer, watch);
 }
 
 void hc_ring_rx_init(struct hc_ring_rx *rx, void *map, uint32_t buffer_bytes, unsigned side,
-		     uint8_t *stash, bool registered, const struct hc_ring_watch *watch)
+		     uint8_t *stash, const struct hc_ring_watch *watch)
 {
 	struct hc_ring_head *head = map;
 	struct hc_ring_control *control = &head->control[1 - side];
@@ -72,7 +71,8 @@ void hc_ring_rx_init(struct hc_ring_rx *rx, void *map, uint32_t buffer_bytes, un
 	rx->buffer = (uint8_t *)map + HC_RING_BUFFER_AT(1 - side, buffer_bytes);
 	rx->buffer_bytes = buffer_bytes;
 	rx->stash = stash;
-	wait_init(&rx->wait, &control->consumer, &control->producer, registered, watch);
+	wait_init(&rx->wait, &control->consumer, &control->producer, &head->control[side].consumer,
+		  watch);
 }
 
 /* ---- sending ---- */
@@ -126,15 +126,17 @@ static int await_room(struct hc_ring_tx *tx, uint32_t descs, uint32_t lines, str
 	int outcome = 0;
 
 	if (!has_room(&r))
-		outcome = hc_ring_pause(&tx->wait, has_room, &r, t);
+		outcome = hc_ring_spin(&tx->wait, has_room, &r, t)
+				  ? 0
+				  : hc_ring_pause(&tx->wait, has_room, &r, t);
 	return tx->bad ? HC_E_MALFORMED : outcome;
 }
 
-static void publish(struct hc_ring_tx *tx, uint32_t kind, uint32_t bytes)
+static inline void publish(struct hc_ring_tx *tx, uint32_t kind, uint32_t bytes, uint32_t descs)
 {
 	atomic_store_explicit(&PLACE(tx)->word, HC_RING_WORD(TURN(tx->position), kind, bytes),
 			      memory_order_release);
-	tx->position++;
+	tx->position += descs;
 	hc_ring_notify(&tx->wait);
 }
 
@@ -167,36 +169,56 @@ static int send_large(struct hc_ring_tx *tx, const uint8_t *data, uint32_t bytes
 		if (r)
 			break;
 		put_fragment(tx, data + sent, n);
-		publish(tx, sent ? HC_RING_CONT : HC_RING_FIRST, bytes);
+		publish(tx, sent ? HC_RING_CONT : HC_RING_FIRST, bytes, 1);
 		sent += n;
 	}
 	if (r == HC_E_TIMEOUT && sent)
-		publish(tx, HC_RING_ABORT, 0);
+		publish(tx, HC_RING_ABORT, 0, 1);
 	return r;
+}
+
+/* The first descriptor of several last: it is the one that the receiver looks at. */
+static void put_rest(struct hc_ring_tx *tx, const uint8_t *data, uint32_t bytes)
+{
+	uint32_t at = HC_RING_INLINE, position = tx->position + 1, n;
+	struct hc_ring_desc *d;
+
+	for (; at < bytes; at += n, position++) {
+		n = bytes - at < HC_RING_INLINE ? bytes - at : HC_RING_INLINE;
+		d = &tx->desc[position % HC_RING_SLOTS];
+		memcpy(d->u.data, data + at, n);
+		atomic_store_explicit(&d->word, HC_RING_WORD(TURN(position), HC_RING_MORE, 0),
+				      memory_order_relaxed);
+	}
 }
 
 int hc_ring_send(struct hc_ring_tx *tx, const void *data, uint32_t bytes, struct hc_ring_time t)
 {
+	uint32_t descs = DESCS(bytes), first = bytes;
 	int r;
 
 	if (__builtin_expect(tx->bad, 0))
 		return HC_E_MALFORMED;
-	if (bytes > HC_RING_INLINE)
+	if (bytes > HC_RING_SMALL_MAX)
 		return send_large(tx, data, bytes, &t);
-	if (__builtin_expect(free_descs(tx) < 2, 0)) {
-		r = await_room(tx, 1, 0, &t);
+	if (__builtin_expect(free_descs(tx) <= descs, 0)) {
+		r = await_room(tx, descs, 0, &t);
 		if (r)
 			return r;
 	}
-	if (bytes)
-		memcpy(PLACE(tx)->u.data, data, bytes);
-	publish(tx, HC_RING_SMALL, bytes);
+	if (bytes > HC_RING_INLINE) {
+		put_rest(tx, data, bytes);
+		first = HC_RING_INLINE;
+	}
+	if (first)
+		memcpy(PLACE(tx)->u.data, data, first);
+	publish(tx, HC_RING_SMALL, bytes, descs);
 	return 0;
 }
 
 /* ---- receiving ---- */
 
-static bool next_word(struct hc_ring_rx *rx, uint64_t *word)
+static inline bool next_word(struct hc_ring_rx *rx, uint64_t *word)
 {
 	uint32_t empty = rx->lap ? TURN(rx->position) - HC_RING_SLOTS : 0;
 
@@ -215,12 +237,14 @@ static bool has_word(void *half)
 	return next_word(half, &word);
 }
 
-static void step(struct hc_ring_rx *rx, uint32_t lines)
+static inline void step(struct hc_ring_rx *rx, uint32_t descs, uint32_t lines)
 {
-	rx->position++;
-	rx->lap = rx->lap || !(rx->position % HC_RING_SLOTS);
-	rx->lines += lines;
-	rx->offset = (rx->offset + lines * HC_RING_LINE) % rx->buffer_bytes;
+	rx->position += descs;
+	rx->lap = rx->lap || rx->position >= HC_RING_SLOTS;
+	if (lines) {
+		rx->lines += lines;
+		rx->offset = (rx->offset + lines * HC_RING_LINE) % rx->buffer_bytes;
+	}
 	atomic_store_explicit(&rx->control->taken, (uint64_t)rx->lines << 32 | rx->position,
 			      memory_order_release);
 	hc_ring_notify(&rx->wait);
@@ -238,6 +262,8 @@ static int await_word(struct hc_ring_rx *rx, uint64_t *word, struct hc_ring_time
 	int r;
 
 	while (!next_word(rx, word)) {
+		if (hc_ring_spin(&rx->wait, has_word, rx, t))
+			continue;
 		r = hc_ring_pause(&rx->wait, has_word, rx, t);
 		if (r)
 			return r;
@@ -257,7 +283,7 @@ static int take_fragment(struct hc_ring_rx *rx, uint8_t *to)
 	memcpy(to + rx->got, rx->buffer + rx->offset, first);
 	memcpy(to + rx->got + first, rx->buffer, n - first);
 	rx->got += n;
-	step(rx, LINES(n));
+	step(rx, 1, LINES(n));
 	return 0;
 }
 
@@ -265,7 +291,7 @@ static int begin_large(struct hc_ring_rx *rx, uint64_t word)
 {
 	uint32_t total = HC_RING_BYTES(word);
 
-	if (total <= HC_RING_INLINE || total > HC_RING_MESSAGE_MAX)
+	if (total <= HC_RING_SMALL_MAX || total > HC_RING_MESSAGE_MAX)
 		return broken(rx);
 	rx->total = total;
 	rx->got = 0;
@@ -285,7 +311,7 @@ static int take_rest(struct hc_ring_rx *rx, uint8_t *to, struct hc_ring_time *t,
 			return r;
 		if (HC_RING_KIND(word) == HC_RING_ABORT && rx->got) {
 			rx->total = rx->got = 0;
-			step(rx, 0);
+			step(rx, 1, 0);
 			*aborted = true;
 			return 0;
 		}
@@ -323,18 +349,20 @@ static int recv_large(struct hc_ring_rx *rx, uint8_t *data, uint32_t *bytes, str
 	return r;
 }
 
-static int recv_small(struct hc_ring_rx *rx, uint64_t word, uint8_t *data, uint32_t *bytes)
+static inline int recv_small(struct hc_ring_rx *rx, uint64_t word, uint8_t *data, uint32_t *bytes)
 {
-	uint32_t n = HC_RING_BYTES(word), room = *bytes;
+	uint32_t n = HC_RING_BYTES(word), room = *bytes, position = rx->position, at = 0, part;
 
-	if (n > HC_RING_INLINE)
+	if (n > HC_RING_SMALL_MAX)
 		return broken(rx);
 	*bytes = n;
 	if (n > room)
 		return HC_E_BUFFER_OVERFLOW;
-	if (n)
-		memcpy(data, PLACE(rx)->u.data, n);
-	step(rx, 0);
+	for (; at < n; at += part, position++) {
+		part = n - at < HC_RING_INLINE ? n - at : HC_RING_INLINE;
+		memcpy(data + at, rx->desc[position % HC_RING_SLOTS].u.data, part);
+	}
+	step(rx, DESCS(n), 0);
 	return 0;
 }
 

@@ -41,11 +41,12 @@ struct hc_ring_time {
 
 struct hc_ring_wait { /* state of one who waits, and of the same one who wakes the other */
 	struct hc_ring_quiet *mine, *theirs;
+	const struct hc_ring_quiet *partner; /* where the other lies down to receive */
 	const struct hc_ring_watch *watch;
 	uint32_t asleep, wake; /* what stands in `mine` */
 	uint32_t woken;        /* the other's sleep that was answered */
 	uint32_t spins, sleeps;
-	bool fenced; /* the process is not registered: lock instead */
+	bool here; /* the partner was on this processor when one of the two last slept */
 };
 
 struct hc_ring_tx {
@@ -74,13 +75,12 @@ struct hc_ring_rx {
 };
 
 /*
- * `map` is the whole file, `side` 0 or 1; `registered`: this process is in membarrier's global
- * expedited mode. Watch and stash must outlive them.
+ * `map` is the whole file, `side` 0 or 1. Watch and stash must outlive the halves.
  */
 void hc_ring_tx_init(struct hc_ring_tx *tx, void *map, uint32_t buffer_bytes, unsigned side,
-		     bool registered, const struct hc_ring_watch *watch);
+		     const struct hc_ring_watch *watch);
 void hc_ring_rx_init(struct hc_ring_rx *rx, void *map, uint32_t buffer_bytes, unsigned side,
-		     uint8_t *stash, bool registered, const struct hc_ring_watch *watch);
+		     uint8_t *stash, const struct hc_ring_watch *watch);
 
 int hc_ring_send(struct hc_ring_tx *tx, const void *data, uint32_t bytes, struct hc_ring_time t);
 /* *bytes: the room, then the length. */
@@ -89,20 +89,44 @@ int hc_ring_poll(struct hc_ring_rx *rx, struct hc_ring_time t);
 /* Get the own threads that sleep in these halves to look at the watch. */
 void hc_ring_rouse(struct hc_ring_wait *w);
 
-/* ringwait.c. Wait until `ready`; 0, AGAIN, TIMEOUT, PEER_LOST. */
+/* ringwait.c. Wait until `ready`, behind a spin in vain; 0, AGAIN, TIMEOUT, PEER_LOST. */
 typedef bool (*hc_ring_ready)(void *half);
 int hc_ring_pause(struct hc_ring_wait *w, hc_ring_ready ready, void *half, struct hc_ring_time *t);
 void hc_ring_wake(struct hc_ring_wait *w, uint32_t asleep);
 
-/* Behind a store that the other may wait for. */
+#define HC_RING_SPIN_MAX 512u /* 3 to 20 us, by processor */
+
+static inline void hc_ring_relax(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+	__builtin_ia32_pause();
+#elif defined(__aarch64__)
+	__asm__ volatile("yield" ::: "memory");
+#endif
+}
+
+static inline __attribute__((always_inline)) bool hc_ring_spin(struct hc_ring_wait *w,
+							       hc_ring_ready ready, void *half,
+							       const struct hc_ring_time *t)
+{
+	uint32_t i, most = w->here || !t->ms ? 0 : w->spins;
+
+	for (i = 0; i < most; i++) {
+		if (ready(half)) {
+			w->spins =
+				w->spins < HC_RING_SPIN_MAX / 2 ? 2 * w->spins : HC_RING_SPIN_MAX;
+			return true;
+		}
+		hc_ring_relax();
+	}
+	return false;
+}
+
+/* Behind a store that the other may wait for; no fence, see rings.h. */
 static inline __attribute__((always_inline)) void hc_ring_notify(struct hc_ring_wait *w)
 {
 	uint32_t asleep;
 
-	if (w->fenced)
-		__sync_synchronize(); /* the thread sanitizer refuses the newer name */
-	else
-		atomic_signal_fence(memory_order_seq_cst); /* the rest is the sleeper's */
 	asleep = atomic_load_explicit(&w->theirs->asleep, memory_order_relaxed);
 	if (__builtin_expect((asleep & 1) && asleep != w->woken, 0))
 		hc_ring_wake(w, asleep);

@@ -34,6 +34,7 @@
 
 #define RETRY_MS     16u
 #define RETRY_MAX_MS 512u
+#define TICK_MS      16u /* by which the coarse clock may be late, at least */
 
 /* ---- sleeping ---- */
 
@@ -198,9 +199,19 @@ static int receive(struct hcomm_session *s, uint64_t deadline, bool plain, int *
 	return n;
 }
 
+/* More than the second that a plain read may take; by the clock of ticks, which costs a fifth. */
+static bool far_off(uint64_t deadline)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &t);
+	return (uint64_t)t.tv_sec * HC_SECOND + (uint64_t)t.tv_nsec + HC_SECOND + TICK_MS * HC_MS <
+	       deadline;
+}
+
 int hc_wait_read(struct hcomm_session *s, uint64_t deadline, bool brief)
 {
-	bool plain = brief && !s->sess.carriers && !s->held && hc_now() + HC_SECOND < deadline;
+	bool plain = brief && !s->sess.carriers && !s->held && far_off(deadline);
 	struct hc_sink sink = sink_of(s);
 	int got, r = 0, n = receive(s, deadline, plain, &got);
 
@@ -381,6 +392,26 @@ void hc_wait_drop(struct hcomm_session *s, const char *why)
 		lose(s, why);
 }
 
+/* The daemon takes a descriptor only when it was told of it; see HC_MSG_carry. */
+static int announce(struct hcomm_session *s, uint64_t deadline)
+{
+	const struct hc_m_carry m = {.packets = 1};
+	uint8_t frame[HC_HEAD_BYTES + 16];
+	size_t len;
+
+	if (hc_sess_notice(&s->sess, &hc_desc_carry, &m, frame, sizeof(frame), &len))
+		return hc_refuse(HC_E_LIMIT, "a descriptor cannot be announced");
+	return hc_conn_send(s->fd, frame, len, -1, deadline);
+}
+
+int hc_wait_send(struct hcomm_session *s, const uint8_t *packet, size_t len, int pass,
+		 uint64_t deadline)
+{
+	int r = pass >= 0 ? announce(s, deadline) : 0;
+
+	return r ? r : hc_conn_send(s->fd, packet, len, pass, deadline);
+}
+
 static int dropped(struct hcomm_session *s)
 {
 	hc_wait_drop(s, "closed by hcommd");
@@ -416,7 +447,7 @@ int hc_call_start(struct hcomm_session *s, struct hc_call *c, const struct hc_re
 	if (c->until)
 		r = hc_aside_keep(c, s->out, len, q->pass);
 	if (!r)
-		r = hc_conn_send(s->fd, s->out, len, q->pass, q->deadline);
+		r = hc_wait_send(s, s->out, len, q->pass, q->deadline);
 	if (!r)
 		return 0;
 	hc_sess_forget(&s->sess, c); /* before a drop: it is the caller's, and not to be finished */

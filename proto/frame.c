@@ -18,12 +18,18 @@ static inline uint32_t load32(const uint8_t *p)
 	return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
 }
 
-static inline void store(uint8_t *p, unsigned bytes, uint32_t v)
+static inline void store16(uint8_t *p, uint16_t v)
 {
-	while (bytes--) {
-		p[bytes] = (uint8_t)v;
-		v >>= 8;
-	}
+	p[0] = (uint8_t)(v >> 8);
+	p[1] = (uint8_t)v;
+}
+
+static inline void store32(uint8_t *p, uint32_t v)
+{
+	p[0] = (uint8_t)(v >> 24);
+	p[1] = (uint8_t)(v >> 16);
+	p[2] = (uint8_t)(v >> 8);
+	p[3] = (uint8_t)v;
 }
 
 int hc_frame_write(uint8_t *buf, size_t cap, const struct hc_desc *d, uint16_t version, uint32_t id,
@@ -39,11 +45,11 @@ int hc_frame_write(uint8_t *buf, size_t cap, const struct hc_desc *d, uint16_t v
 		return r;
 	if (body > UINT32_MAX - HC_HEAD_BYTES)
 		return HC_E_BUFFER_OVERFLOW;
-	store(buf, 4, (uint32_t)body + HC_HEAD_BYTES);
-	store(buf + 4, 2, version);
-	store(buf + 6, 2, d->number);
-	store(buf + 8, 4, id);
-	store(buf + 12, 4, (uint32_t)status);
+	store32(buf, (uint32_t)body + HC_HEAD_BYTES);
+	store16(buf + 4, version);
+	store16(buf + 6, d->number);
+	store32(buf + 8, id);
+	store32(buf + 12, (uint32_t)status);
 	*len = body + HC_HEAD_BYTES;
 	return 0;
 }

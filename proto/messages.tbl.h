@@ -190,6 +190,10 @@ MSG(5, ping, "are you there")
 	F(ping, u64, value, 1, "comes back in done")
 END(ping)
 
+MSG(6, carry, "no answer: descriptors follow; without it a packet behind hello brings none")
+	F(carry, u32, packets, 1, "packets with descriptors that follow, 1 to 16")
+END(carry)
+
 MSG(10, root_info, "make the block that ranks join by (way 1)")
 	F(root_info, u32, nranks, 1, "number of ranks, 0 = the first joiner says it")
 	F(root_info, name, name, 1, "name of the domain, or empty")

@@ -17,6 +17,7 @@
 /* clang-format off */
 RIGHT(hello,      MEMBER, "begin a session")
 RIGHT(ping,       MEMBER, "be answered")
+RIGHT(carry,      MEMBER, "announce a descriptor")
 RIGHT(root_info,  MEMBER, "make a domain of its own uid")
 RIGHT(join_root,  MEMBER, "join a domain of its own uid whose root info it has")
 RIGHT(join_table, MEMBER, "join or make a domain of its own uid")

@@ -6,8 +6,8 @@
  * map it. Ring 0 goes from side 0 to side 1.
  *
  *	head page          room for people, and the control lines of both rings
- *	256 descriptors    of ring 0, then of ring 1: 64 bytes each; a message of up to 56 bytes
- *	                   stands in its descriptor
+ *	128 descriptors    of ring 0, then of ring 1: 64 bytes each; a message of up to 224 bytes
+ *	                   stands in one to four of them, 56 bytes in each
  *	buffer             of ring 0, then of ring 1: larger messages, in fragments of whole lines,
  *	                   each with a descriptor
  *
@@ -23,10 +23,13 @@
  *
  * Sleeping. Who waits makes its `asleep` odd, looks once more and sleeps on the other's `wake`.
  * Who has stored something looks at `asleep`, and only for an odd value that it has not answered
- * raises its `wake` and makes a system call. The store and the look that follows must not change
- * places (Dekker's): the sleeper pays for that with membarrier, so a process that is registered
- * for it executes no locked instruction here. `cpu` lets a waiter see that its partner is on the
- * same processor, where spinning is of no use.
+ * raises its `wake` and makes a system call. There is no fence between that store and the look
+ * that follows, so the processor may look before the store is seen: the other may have gone to
+ * sleep in between. But a store is seen soon, whatever follows it. So the sleeper looks for a
+ * moment longer before it sleeps, its first sleep is short, and it looks once more behind that: a
+ * wake that fell into the gap is late by that short sleep and never lost. Who sends pays nothing.
+ * `cpu` lets a waiter see that its partner is on the same processor, where there is no such gap,
+ * and where spinning is of no use.
  *
  * Belief. None: the other end may write anything anywhere at any time. Each word is loaded once
  * and checked: a turn must be this one or the one before, lengths are bounded by the message and
@@ -34,7 +37,9 @@
  * memory; each side counts for itself. Data are copied out once, and only that copy is looked at.
  * What breaks a rule makes the end unusable (MALFORMED).
  *
- * A message larger than a descriptor is FIRST, then CONT until its length is reached. ABORT, for
+ * The descriptors behind the first one of a small message are MORE; they have a turn, so that the
+ * next lap finds what it expects, and appear before the first does. A larger message is FIRST,
+ * then CONT until its length is reached. ABORT, for
  * which one descriptor is always left, says that the rest will not come. Host structs: both ends
  * are on one machine.
  */
@@ -43,11 +48,18 @@
 
 #include "pages.h"
 
-#define HC_RING_INLINE      56u
+#define HC_RING_INLINE      56u  /* in a descriptor */
+#define HC_RING_SMALL_MAX   224u /* in descriptors */
 #define HC_RING_LINE        HC_RING_SLOT_BYTES
 #define HC_RING_MESSAGE_MAX 1048576u
 
-enum hc_ring_kind { HC_RING_SMALL = 1, HC_RING_FIRST = 2, HC_RING_CONT = 3, HC_RING_ABORT = 4 };
+enum hc_ring_kind {
+	HC_RING_SMALL = 1,
+	HC_RING_FIRST = 2,
+	HC_RING_CONT = 3,
+	HC_RING_ABORT = 4,
+	HC_RING_MORE = 5
+};
 
 /* A descriptor's word; `bytes` is the length of the whole message. */
 #define HC_RING_WORD(turn, kind, bytes)                                                            \

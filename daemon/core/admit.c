@@ -465,6 +465,24 @@ static uint32_t lender(const struct hc_admit *s, uint64_t now, const struct hc_a
 	return latest;
 }
 
+/* Nobody who waits is aged and older: he is not to be overtaken. */
+static bool first_in_sets(const struct hc_admit *s, const struct hc_adm_request *r)
+{
+	const struct hc_adm_request *other;
+	uint32_t n, e, steps = 0;
+
+	HC_ADM_EACH_ENTRY(s, r, n)
+	{
+		e = hc_tree_first(s->set_node, s->link[s->entry[n - 1].link].set);
+		for (; e != n - 1 && e != HC_NONE; e = hc_tree_next(s->set_node, e)) {
+			other = &s->request[s->entry[e].request];
+			if (other->state == HC_ADMIT_WAITING || ++steps > SETTLE)
+				return false;
+		}
+	}
+	return true;
+}
+
 /*
  * The caller is here and its time has come, but what it needs is kept for one who comes later.
  * That one lends it, and goes back to its place in the set, before all larger tickets.
@@ -475,7 +493,8 @@ static bool borrow(struct hc_admit *s, uint64_t now, uint32_t request)
 	struct hc_adm_request *from;
 	uint32_t other;
 
-	if (piece == HC_NONE || now < s->request[request].hint_at)
+	if (piece == HC_NONE || now < s->request[request].hint_at ||
+	    !first_in_sets(s, &s->request[request]))
 		return false;
 	other = s->piece[piece].request;
 	from = &s->request[other];

@@ -11,10 +11,10 @@
  *
  * Each link has its queues, and a queue of one link never holds up another: strict classes, within
  * a class deficit round robin between owners by weight, within an owner first come first served. A
- * request that does not fit is passed over, until it has waited for `aging`: then it counts one
- * class higher, again after each further `aging`, and nothing that came later overtakes it on its
- * links. The order of tickets (arrival, then owner) is the same on every link, so whatever is
- * saved is saved for the smallest, and no two gangs can wait for each other.
+ * request that does not fit is passed over, until it has waited for `aging`: from then on nothing
+ * that came later overtakes it on its links, of whatever class. The order of tickets (that of
+ * arrival) is the same on every link, so whatever is saved is saved for the smallest, and no two
+ * gangs can wait for each other.
  *
  * A caller who does not wait gets a hint and a ticket. The ticket sleeps until shortly before the
  * hint, so that it costs nobody anything; then it is served like an aged one and kept for the

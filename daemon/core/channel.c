@@ -378,8 +378,8 @@ static uint64_t session_of(struct hc_core *c, const struct hc_channel *ch, unsig
 	const struct hc_part *p = hc_part_by_id(c, ch->domain);
 	const uint32_t seat = p ? hc_part_find_seat(c, p, ch->rank[side]) : HC_NONE;
 
-	if (seat != HC_NONE && hc_session_get(c, c->seats[seat].session))
-		return c->seats[seat].session;
+	if (seat != HC_NONE && hc_session_get(c, hc_seat_session(&c->seats[seat])))
+		return hc_seat_session(&c->seats[seat]);
 	return hc_session_get(c, ch->session[side]) ? ch->session[side] : 0;
 }
 
@@ -704,7 +704,7 @@ void hc_channel_part_gone(struct hc_core *c, struct hc_part *p)
 	for (i = p->seats; i < p->seats + p->nseats; i++)
 		fail_wants(c, p, c->seats[i].rank, code, text);
 	for (i = p->seats; i < p->seats + p->nseats; i++)
-		end_all(c, p, c->seats[i].rank, p->cause_pid, WHY_DOMAIN);
+		end_all(c, p, c->seats[i].rank, hc_part_now(c, p)->cause_pid, WHY_DOMAIN);
 }
 
 /* ---- slices ---- */

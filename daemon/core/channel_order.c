@@ -9,7 +9,7 @@
 
 #include "emit.h"
 #include "home.h"
-#include "rng.h"
+#include "who.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -21,11 +21,15 @@ static struct hc_home *home_of(struct hc_core *c, const struct hc_gang *g)
 	return h && h->state == HC_W_domain_state_ACTIVE ? h : NULL;
 }
 
+static uint32_t node_of(struct hc_core *c, struct hc_home *h, uint32_t rank)
+{
+	return hc_who(c, hc_home_place(c, h, rank))->node;
+}
+
 static bool concerns(struct hc_core *c, struct hc_home *h, const struct hc_m_gang_piece *p,
 		     uint32_t node)
 {
-	return hc_home_place(c, h, p->rank)->node == node ||
-	       hc_home_place(c, h, p->peer)->node == node;
+	return node_of(c, h, p->rank) == node || node_of(c, h, p->peer) == node;
 }
 
 /* The node of a piece whose name comes next after that of `after` (HC_NONE: the first). */
@@ -37,8 +41,8 @@ static uint32_t node_after(struct hc_core *c, struct hc_home *h, const struct hc
 	uint32_t best = HC_NONE, i, node[2];
 
 	while (hc_arr_next(&a, &hc_desc_gang_piece, HC_PROTO_MAX, &p)) {
-		node[0] = hc_home_place(c, h, p.rank)->node;
-		node[1] = hc_home_place(c, h, p.peer)->node;
+		node[0] = node_of(c, h, p.rank);
+		node[1] = node_of(c, h, p.peer);
 		for (i = 0; i < 2; i++)
 			if ((after == HC_NONE || strcmp(c->nodes[node[i]], c->nodes[after]) > 0) &&
 			    (best == HC_NONE || strcmp(c->nodes[node[i]], c->nodes[best]) < 0))
@@ -200,7 +204,7 @@ static int check(struct hc_core *c, struct hc_home *h, uint32_t node, const stru
 		return HC_E_INVALID;
 	while (hc_arr_next(&a, &hc_desc_gang_piece, HC_PROTO_MAX, &p)) {
 		if (!p.channel || p.rank >= h->nranks || p.peer >= h->nranks || p.rank == p.peer ||
-		    hc_home_place(c, h, p.rank)->node != node)
+		    node_of(c, h, p.rank) != node)
 			return HC_E_INVALID;
 		pl = hc_home_place(c, h, p.peer);
 		if (pl->state == HC_W_member_state_DEAD || pl->state == HC_W_member_state_LEFT) {
@@ -278,11 +282,10 @@ static void pass_on(struct hc_core *c, struct hc_home *h, uint32_t node,
 					      .channel = m->channel,
 					      .rank = m->rank};
 
-	if (m->rank >= h->nranks || m->peer >= h->nranks ||
-	    hc_home_place(c, h, m->rank)->node != node ||
+	if (m->rank >= h->nranks || m->peer >= h->nranks || node_of(c, h, m->rank) != node ||
 	    hc_home_place(c, h, m->peer)->state == HC_W_member_state_EXPECTED)
 		return;
-	hc_emit_send(c, hc_home_place(c, h, m->peer)->node, &hc_desc_gang_over, &over_m);
+	hc_emit_send(c, node_of(c, h, m->peer), &hc_desc_gang_over, &over_m);
 }
 
 void hc_gang_on_end(struct hc_core *c, uint32_t node, const struct hc_m_gang_end *m)

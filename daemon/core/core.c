@@ -65,24 +65,21 @@ static void lay_out_sync(struct hc_core *c, struct hc_mem *m, const struct hc_li
 
 static void lay_out(struct hc_core *c, struct hc_mem *m, const struct hc_limits *lim)
 {
-	uint32_t asks = lim->sessions * 2 + 1024, processes = lim->sessions + 1024, i;
+	uint32_t asks = lim->sessions * 2 + 1024, processes = lim->sessions + 1024;
 	uint32_t batches = lim->sessions < HC_BATCHES ? lim->sessions : HC_BATCHES;
 	const struct hc_admit_limits admit = {
 		.links = lim->links, .requests = lim->requests, .pieces = lim->pieces};
-	uint64_t *blocks;
 
 	c->lim = *lim;
 	c->sessions = hc_mem_take(m, lim->sessions, sizeof(*c->sessions));
 	hc_links_init(&c->session_links, m, lim->sessions);
-	blocks = hc_mem_take(m, lim->sessions, HC_ARENA_BLOCKS / 8);
-	for (i = 0; m->base && i < lim->sessions; i++)
-		c->sessions[i].blocks = blocks + (size_t)i * (HC_ARENA_BLOCKS / 64);
+	c->session_blocks = hc_mem_take(m, lim->sessions, HC_ARENA_BLOCKS / 8);
 	c->users = hc_mem_take(m, HC_USERS(lim->domains) + lim->wants, sizeof(*c->users));
 	hc_pool_init(&c->user_pool, m, HC_USERS(lim->domains) + lim->wants);
-	hc_index_init(&c->user_index, m, HC_USERS(lim->domains) + lim->wants);
+	hc_index_init_in(&c->user_index, m, HC_USERS(lim->domains) + lim->wants, c->users, uid);
 	c->processes = hc_mem_take(m, processes, sizeof(*c->processes));
 	hc_pool_init(&c->process_pool, m, processes);
-	hc_index_init(&c->process_index, m, processes);
+	hc_index_init_in(&c->process_index, m, processes, c->processes, pid);
 	hc_links_init(&c->process_links, m, processes);
 	c->devices = hc_mem_take(m, lim->devices, sizeof(*c->devices));
 	c->link_facts = hc_mem_take(m, lim->links, sizeof(*c->link_facts));
@@ -91,26 +88,36 @@ static void lay_out(struct hc_core *c, struct hc_mem *m, const struct hc_limits 
 	c->wishes = hc_mem_take(m, lim->domains, sizeof(*c->wishes));
 	c->parts = hc_mem_take(m, lim->domains, sizeof(*c->parts));
 	hc_pool_init(&c->part_pool, m, lim->domains);
-	hc_index_init(&c->part_by_id, m, lim->domains);
-	hc_index_init(&c->part_by_key, m, lim->domains);
-	hc_index_init(&c->part_by_name, m, lim->domains);
+	hc_index_init_in(&c->part_by_id, m, lim->domains, c->parts, id);
+	hc_index_init_in(&c->part_by_key, m, lim->domains, c->parts, key_a);
+	c->part_busy = hc_mem_take(m, lim->domains, sizeof(*c->part_busy));
+	hc_pool_init(&c->part_busy_pool, m, lim->domains);
 	hc_links_init(&c->work_links, m, lim->domains);
 	c->seats = hc_mem_take(m, lim->ranks, sizeof(*c->seats));
+	c->readings = hc_mem_take(m, lim->ranks, sizeof(*c->readings));
 	hc_spans_init(&c->seat_spans, m, lim->ranks);
 	hc_links_init(&c->seat_links, m, lim->ranks);
 	c->homes = hc_mem_take(m, lim->domains, sizeof(*c->homes));
 	hc_pool_init(&c->home_pool, m, lim->domains);
-	hc_index_init(&c->home_by_id, m, lim->domains);
-	hc_index_init(&c->home_by_key, m, lim->domains);
-	hc_index_init(&c->home_by_name, m, lim->domains);
+	hc_index_init_in(&c->home_by_id, m, lim->domains, c->homes, id);
+	c->home_busy = hc_mem_take(m, lim->domains, sizeof(*c->home_busy));
+	hc_pool_init(&c->home_busy_pool, m, lim->domains);
+	hc_index_init_in(&c->home_by_key, m, lim->domains, c->home_busy, key_a);
 	c->places = hc_mem_take(m, lim->ranks, sizeof(*c->places));
 	hc_spans_init(&c->place_spans, m, lim->ranks);
+	c->patience = hc_mem_take(m, lim->ranks, sizeof(*c->patience));
+	hc_spans_init(&c->patience_spans, m, lim->ranks);
+	c->whos = hc_mem_take(m, lim->ranks + 1, sizeof(*c->whos));
+	hc_pool_init(&c->who_pool, m, lim->ranks + 1);
+	hc_index_init_in(&c->who_index, m, lim->ranks + 1, c->whos, key);
 	hc_links_init(&c->store_links, m, 2 * lim->domains);
 	c->asks = hc_mem_take(m, asks, sizeof(*c->asks));
 	hc_pool_init(&c->ask_pool, m, asks);
 	hc_links_init(&c->ask_links, m, asks);
 	c->names = hc_mem_take(m, 2 * lim->domains, sizeof(*c->names));
 	hc_pool_init(&c->name_pool, m, 2 * lim->domains);
+	hc_index_init_in(&c->part_by_name, m, 2 * lim->domains, c->names, key);
+	hc_index_init_in(&c->home_by_name, m, 2 * lim->domains, c->names, key);
 	c->causes = hc_mem_take(m, 2 * lim->domains, sizeof(*c->causes));
 	hc_pool_init(&c->cause_pool, m, 2 * lim->domains);
 	c->batches = hc_mem_take(m, batches, sizeof(*c->batches));
@@ -163,14 +170,23 @@ struct hc_core *hc_core_init(void *memory, size_t bytes, const struct hc_limits 
 	struct hc_core *c;
 
 	hc_assert(memory && bytes >= hc_core_bytes(limits));
+	hc_assert(limits->sessions <= HC_SESSIONS_MAX && limits->ranks_per_domain <= HC_RANKS_MAX);
 	c = hc_mem_take(&m, 1, sizeof(*c));
 	lay_out(c, &m, limits);
 	c->self = *self;
 	set(c, settings);
 	c->kept = HC_NEVER;
+	hc_assert(!hc_pool_get(&c->who_pool)); /* nobody */
 	c->rng = (struct hc_hash_key){self->seed[0], self->seed[1]};
 	hc_core_node(c, self->name);
 	return c;
+}
+
+void hc_core_expect(struct hc_core *c, uint32_t rows)
+{
+	hc_index_expect(&c->home_by_id, rows);
+	hc_index_expect(&c->part_by_id, rows);
+	hc_index_expect(&c->part_by_key, rows);
 }
 
 uint32_t hc_core_find_node(const struct hc_core *c, const char *name)
@@ -296,7 +312,7 @@ static void on_request(struct hc_core *c, const struct hc_event *ev)
 	s->requests++;
 	if (f->head.type == HC_MSG_hello)
 		hc_emit_error(c, s->id, f->head.id, HC_E_INVALID, "hello was said already");
-	else if (hc_right_of(f->head.type) && !hc_right_role(f->head.type, s->role))
+	else if (!hc_right_role(f->head.type, s->role) && hc_right_of(f->head.type))
 		hc_emit_error(c, s->id, f->head.id, HC_E_PERMISSION, hc_right_text(f->head.type));
 	else if (!hc_emit_ring_spare(c))
 		hc_emit_error(c, s->id, f->head.id, HC_E_AGAIN, "the daemon is busy");
@@ -406,6 +422,13 @@ static void on_peer(struct hc_core *c, const struct hc_event *ev)
 
 /* ---- the step ---- */
 
+/* What number `n` of the list of those that wait for their row waits for. */
+static uint64_t stored_of(const struct hc_core *c, uint32_t n)
+{
+	return n < c->lim.domains ? c->home_busy[n].stored
+				  : c->part_busy[n - c->lim.domains].stored;
+}
+
 static void on_persisted(struct hc_core *c, uint64_t seq)
 {
 	uint32_t n;
@@ -413,15 +436,14 @@ static void on_persisted(struct hc_core *c, uint64_t seq)
 
 	while ((n = hc_list_first(&c->storing)) != HC_NONE && hc_emit_room(c) &&
 	       hc_emit_ring_spare(c)) {
-		stored = n < c->lim.domains ? c->homes[n].stored
-					    : c->parts[n - c->lim.domains].stored;
+		stored = stored_of(c, n);
 		if (stored > seq)
 			break;
 		hc_list_del(&c->storing, &c->store_links, n);
 		if (n < c->lim.domains)
-			hc_home_stored(c, hc_home(c, n));
+			hc_home_stored(c, hc_home(c, c->home_busy[n].home));
 		else
-			hc_part_stored(c, hc_part(c, n - c->lim.domains));
+			hc_part_stored(c, hc_part(c, c->part_busy[n - c->lim.domains].part));
 	}
 	c->persisted = seq;
 }
@@ -465,9 +487,9 @@ static bool tell_storage(struct hc_core *c)
 static void fire(struct hc_core *c, uint32_t timer)
 {
 	if (timer < c->lim.domains)
-		hc_home_timeout(c, hc_home(c, timer));
+		hc_home_timeout(c, hc_home(c, c->home_busy[timer].home));
 	else if (timer < 2 * c->lim.domains)
-		hc_part_timeout(c, hc_part(c, timer - c->lim.domains));
+		hc_part_timeout(c, hc_part(c, c->part_busy[timer - c->lim.domains].part));
 	else if (timer == hc_drain_timer(c))
 		hc_drain_timeout(c);
 	else
@@ -506,17 +528,22 @@ static bool stored_waits(const struct hc_core *c)
 
 	if (gone != HC_NONE && c->asks[gone].stored <= c->persisted)
 		return true;
-	if (n == HC_NONE)
-		return false;
-	return (n < c->lim.domains ? c->homes[n].stored : c->parts[n - c->lim.domains].stored) <=
-	       c->persisted;
+	return n != HC_NONE && stored_of(c, n) <= c->persisted;
+}
+
+/* For a request that left nothing behind, which most do, this is all that is looked at. */
+static bool under_way(const struct hc_core *c)
+{
+	return c->watch_from != c->watch_to || c->work.count || c->ring_used || c->over.count ||
+	       c->reaping.count || c->answering || c->batching.count || c->tell_storage ||
+	       c->waiters_ready.count || c->exch_over.count || c->wait_drops.count ||
+	       stored_waits(c) || hc_drain_has_work(c);
 }
 
 /* One unit of what is under way; false when there is nothing. */
-static bool unit(struct hc_core *c)
+static bool work(struct hc_core *c)
 {
 	struct hc_frame f;
-	uint32_t timer;
 
 	if (hc_restore_watch(c) || hc_part_work(c))
 		return true;
@@ -532,12 +559,15 @@ static bool unit(struct hc_core *c)
 		on_persisted(c, c->persisted);
 		return true;
 	}
-	if (hc_channel_work(c))
-		return true;
-	if (hc_split_work(c) || hc_session_reap(c) || hc_batch_work(c) || tell_storage(c) ||
-	    hc_drain_work(c))
-		return true;
-	if (hc_exchange_work(c) || hc_sync_work(c))
+	return hc_split_work(c) || hc_session_reap(c) || hc_batch_work(c) || tell_storage(c) ||
+	       hc_drain_work(c) || hc_exchange_work(c) || hc_sync_work(c);
+}
+
+static bool unit(struct hc_core *c)
+{
+	uint32_t timer;
+
+	if ((under_way(c) && work(c)) || hc_channel_work(c))
 		return true;
 	timer = hc_timers_take(&c->waiter_timers, c->now);
 	if (timer != HC_NONE) {
@@ -570,10 +600,7 @@ uint64_t hc_core_deadline(const struct hc_core *c)
 {
 	uint64_t first, next;
 
-	if (c->watch_from != c->watch_to || c->work.count || c->ring_used || c->over.count ||
-	    c->reaping.count || c->answering || c->batching.count || c->tell_storage ||
-	    c->waiters_ready.count || c->exch_over.count || c->wait_drops.count ||
-	    stored_waits(c) || hc_drain_has_work(c))
+	if (under_way(c))
 		return c->now;
 	first = hc_channel_deadline(c);
 	next = hc_timers_next(&c->timers);

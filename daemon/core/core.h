@@ -270,6 +270,8 @@ size_t hc_core_bytes(const struct hc_limits *limits);
 /* `memory` is zeroed, aligned to 64 and outlives the core. Returns the core, never NULL. */
 struct hc_core *hc_core_init(void *memory, size_t bytes, const struct hc_limits *limits,
 			     const struct hc_self *self, const struct hc_settings *settings);
+/* Before the first event: about so many rows of domains (ROW) are to come. */
+void hc_core_expect(struct hc_core *core, uint32_t rows);
 void hc_core_step(struct hc_core *core, uint64_t now, const struct hc_event *event,
 		  struct hc_out *out);
 /* When to call again with TIMEOUT; HC_NEVER, or `now` and earlier for "at once". */

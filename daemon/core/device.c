@@ -22,9 +22,12 @@ void hc_device_fact(struct hc_core *c, const struct hc_device_fact *fact)
 	struct hc_device *d = hc_device_get(c, fact->index);
 
 	if (!d) {
-		if (c->ndevices == c->lim.devices) {
-			hc_emit_log(c, HC_LOG_WARN, 0, 0, HC_NONE,
-				    "a device is left out: the limit of devices is reached");
+		if (c->ndevices == c->lim.devices || fact->index > HC_DEVICE_LAST) {
+			hc_emit_log(
+				c, HC_LOG_WARN, 0, 0, HC_NONE,
+				fact->index > HC_DEVICE_LAST
+					? "a device is left out: its number is above 65534"
+					: "a device is left out: the limit of devices is reached");
 			return;
 		}
 		d = &c->devices[c->ndevices++];

@@ -7,28 +7,27 @@
 #include <stdio.h>
 #include <string.h>
 
-#define SPARE_ACTIONS 80u
-/* the largest of: a row of the database (29 bytes a member, and its head); the answer to a batch */
-#define SPARE_BYTES(c)                                                                             \
-	((c)->lim.ranks_per_domain * 29u + 8192u > 81920u                                          \
-		 ? (c)->lim.ranks_per_domain * 29u + 8192u                                         \
-		 : 81920u)
-
-bool hc_emit_room(const struct hc_core *c)
-{
-	return c->out->count + SPARE_ACTIONS <= HC_OUT_ACTIONS &&
-	       c->out->used + SPARE_BYTES(c) <= HC_OUT_BYTES;
-}
-
-struct hc_action *hc_emit_action(struct hc_core *c, enum hc_action_kind kind)
+/* What is said to a session needs none of the union but the grant: clearing it all takes longer. */
+static struct hc_action *say(struct hc_core *c, enum hc_action_kind kind, uint64_t session)
 {
 	struct hc_action *a;
 
 	hc_assert(c->out->count < HC_OUT_ACTIONS);
 	a = &c->out->acts[c->out->count++];
-	memset(a, 0, sizeof(*a));
 	a->kind = kind;
+	a->session = session;
 	a->bytes = c->out->bytes + c->out->used;
+	a->len = 0;
+	a->u.reply.grant = HC_GRANT_NONE;
+	a->u.reply.uid = a->u.reply.slab = 0;
+	return a;
+}
+
+struct hc_action *hc_emit_action(struct hc_core *c, enum hc_action_kind kind)
+{
+	struct hc_action *a = say(c, kind, 0);
+
+	memset(&a->u, 0, sizeof(a->u));
 	return a;
 }
 
@@ -59,9 +58,8 @@ void hc_emit_reply(struct hc_core *c, uint64_t session, uint32_t request, const 
 void hc_emit_grant(struct hc_core *c, uint64_t session, uint32_t request, const struct hc_desc *d,
 		   const void *msg, enum hc_grant grant, uint32_t uid, uint32_t slab)
 {
-	struct hc_action *a = hc_emit_action(c, HC_ACT_REPLY);
+	struct hc_action *a = say(c, HC_ACT_REPLY, session);
 
-	a->session = session;
 	a->u.reply.grant = grant;
 	a->u.reply.uid = uid;
 	a->u.reply.slab = slab;
@@ -85,11 +83,10 @@ static void error(struct hc_core *c, uint64_t session, uint32_t request, int cod
 		  uint32_t retry_ms, const char *text)
 {
 	struct hc_m_error m = {.retry_after_ms = retry_ms, .text = hc_str(text)};
-	struct hc_action *a = hc_emit_action(c, HC_ACT_REPLY);
+	struct hc_action *a = say(c, HC_ACT_REPLY, session);
 
 	if (m.text.len > HC_TEXT_MAX)
 		m.text.len = HC_TEXT_MAX;
-	a->session = session;
 	c->refused++;
 	frame(c, a, request, -code, &hc_desc_error, &m);
 	hc_emit_refusal(c, session, code, text);
@@ -127,9 +124,8 @@ void hc_emit_done(struct hc_core *c, uint64_t session, uint32_t request, uint64_
 
 void hc_emit_event(struct hc_core *c, uint64_t session, const struct hc_m_event *e)
 {
-	struct hc_action *a = hc_emit_action(c, HC_ACT_NOTIFY);
+	struct hc_action *a = say(c, HC_ACT_NOTIFY, session);
 
-	a->session = session;
 	frame(c, a, 0, 0, &hc_desc_event, e);
 }
 

@@ -10,8 +10,19 @@
 
 #include "state.h"
 
+#define HC_SPARE_ACTIONS 80u
+/* the largest of: a row of the database (29 bytes a member, and its head); the answer to a batch */
+#define HC_SPARE_BYTES(c)                                                                          \
+	((c)->lim.ranks_per_domain * 29u + 8192u > 81920u                                          \
+		 ? (c)->lim.ranks_per_domain * 29u + 8192u                                         \
+		 : 81920u)
+
 /* Room for one more unit of work: some actions, and the bytes of a large row. */
-bool hc_emit_room(const struct hc_core *c);
+static inline bool hc_emit_room(const struct hc_core *c)
+{
+	return c->out->count + HC_SPARE_ACTIONS <= HC_OUT_ACTIONS &&
+	       c->out->used + HC_SPARE_BYTES(c) <= HC_OUT_BYTES;
+}
 
 /* snprintf into an array. Cut when too long, always terminated. */
 #define HC_TEXT(buf, ...) ((void)snprintf(buf, sizeof(buf), __VA_ARGS__))

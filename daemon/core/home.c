@@ -9,12 +9,14 @@
 #include "home.h"
 
 #include "channel.h"
+#include "texts.h"
 #include "emit.h"
 #include "exchange.h"
 #include "part.h"
 #include "rng.h"
 #include "split.h"
 #include "user.h"
+#include "who.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -44,28 +46,31 @@ struct hc_home *hc_home_by_key(struct hc_core *c, uint64_t key_a, uint64_t key_b
 
 	for (n = hc_index_find(&c->home_by_key, key_a); n != HC_NONE;
 	     n = hc_index_next(&c->home_by_key, n))
-		if (c->homes[n].key_b == key_b)
-			return &c->homes[n];
+		if (c->home_busy[n].key_b == key_b)
+			return hc_home(c, c->home_busy[n].home);
 	return NULL;
 }
 
 /* One that is over keeps its name to itself no longer, though its row may not be gone yet. */
 static struct hc_home *by_name(struct hc_core *c, uint32_t uid, struct hc_str name)
 {
+	struct hc_home *h;
 	uint32_t n;
 
 	for (n = hc_index_find(&c->home_by_name, hc_name_key(uid, name)); n != HC_NONE;
-	     n = hc_index_next(&c->home_by_name, n))
-		if (c->homes[n].uid == uid && c->homes[n].state < HC_W_domain_state_DESTROYED &&
-		    hc_str_eq(hc_str(c->names[c->homes[n].name]), name))
-			return &c->homes[n];
+	     n = hc_index_next(&c->home_by_name, n)) {
+		h = hc_home(c, c->names[n].owner);
+		if (h->uid == uid && h->state < HC_W_domain_state_DESTROYED &&
+		    hc_str_eq(hc_str(c->names[n].text), name))
+			return h;
+	}
 	return NULL;
 }
 
 const char *hc_home_name(const struct hc_core *c, const struct hc_home *h, char *text, size_t bytes)
 {
 	if (h->name != HC_NONE)
-		return c->names[h->name];
+		return c->names[h->name].text;
 	snprintf(text, bytes, "domain-%016llx", (unsigned long long)h->id);
 	return text;
 }
@@ -81,6 +86,64 @@ struct hc_home *hc_home_named(struct hc_core *c, uint32_t uid, bool any, struct 
 		    hc_str_eq(hc_str(hc_home_name(c, &c->homes[i], text, sizeof(text))), name))
 			h = &c->homes[i];
 	return h;
+}
+
+/* ---- the busy side ---- */
+
+static const struct hc_home_busy at_rest = {.patience = HC_NONE, .cause_rank = HC_NONE};
+
+const struct hc_home_busy *hc_home_now(const struct hc_core *c, const struct hc_home *h)
+{
+	return h->busy == HC_NONE ? &at_rest : &c->home_busy[h->busy];
+}
+
+struct hc_home_busy *hc_home_busy(struct hc_core *c, struct hc_home *h)
+{
+	if (h->busy == HC_NONE) {
+		h->busy = hc_pool_get(&c->home_busy_pool);
+		hc_assert(h->busy != HC_NONE); /* as many as homes */
+		c->home_busy[h->busy] = at_rest;
+		c->home_busy[h->busy].home = hc_home_number(c, h);
+	}
+	return &c->home_busy[h->busy];
+}
+
+void hc_home_alarm(struct hc_core *c, struct hc_home *h, uint64_t at)
+{
+	if (h->busy == HC_NONE && at == HC_NEVER)
+		return;
+	hc_home_busy(c, h);
+	hc_timers_set(&c->timers, h->busy, at);
+}
+
+static void drop_patience(struct hc_core *c, struct hc_home *h)
+{
+	struct hc_home_busy *b = hc_home_busy(c, h);
+
+	if (b->patience != HC_NONE)
+		hc_spans_put(&c->patience_spans, b->patience, b->patience_order);
+	b->patience = HC_NONE;
+}
+
+static void drop_busy(struct hc_core *c, struct hc_home *h)
+{
+	if (h->busy == HC_NONE)
+		return;
+	hc_assert(!hc_home_now(c, h)->asks.count && !h->step);
+	drop_patience(c, h);
+	hc_index_del(&c->home_by_key, h->busy);
+	hc_home_alarm(c, h, HC_NEVER);
+	hc_pool_put(&c->home_busy_pool, h->busy);
+	h->busy = HC_NONE;
+}
+
+void hc_home_rest(struct hc_core *c, struct hc_home *h)
+{
+	const struct hc_home_busy *b = hc_home_now(c, h);
+
+	if (h->state == HC_W_domain_state_ACTIVE && !h->step && !b->asks.count && !b->gone &&
+	    !b->wish_end)
+		drop_busy(c, h);
 }
 
 /* ---- make ---- */
@@ -117,6 +180,7 @@ static int may_make(struct hc_core *c, uint32_t uid, struct hc_str name, char *t
 int hc_home_make(struct hc_core *c, uint64_t id, uint64_t key_a, uint64_t key_b, uint32_t uid,
 		 uint32_t nranks, struct hc_str name, bool staged, char *text, size_t bytes)
 {
+	struct hc_home_busy *b;
 	struct hc_home *h;
 	uint32_t n;
 	int r;
@@ -129,29 +193,29 @@ int hc_home_make(struct hc_core *c, uint64_t id, uint64_t key_a, uint64_t key_b,
 	h = &c->homes[n];
 	memset(h, 0, sizeof(*h));
 	h->id = id;
-	h->key_a = key_a;
-	h->key_b = key_b;
 	h->uid = uid;
-	h->first = h->since = c->now;
-	h->deadline = c->now + c->set.connect_timeout_ns;
-	h->places = h->name = h->cause = HC_NONE;
+	h->since = c->now;
+	h->places = h->name = h->cause = h->busy = HC_NONE;
 	h->state = HC_W_domain_state_FORMING;
-	h->staged = staged;
 	h->weight = 1;
+	b = hc_home_busy(c, h);
+	b->key_a = key_a;
+	b->key_b = key_b;
+	b->first = c->now;
+	b->deadline = c->now + c->set.connect_timeout_ns;
+	b->staged = staged;
 	if (c->wishes[n].channels)
 		c->wishes[n] = (struct hc_wish){0};
 	c->nforming++;
 	hc_user_charge(c, uid, HC_CHARGE_HOME);
 	c->domain_changes++;
 	if (name.len) {
-		h->name = hc_pool_get(&c->name_pool);
-		hc_assert(h->name != HC_NONE);
-		hc_str_copy(name, c->names[h->name], HC_PART_NAME);
-		hc_index_add(&c->home_by_name, hc_name_key(uid, name), n);
+		h->name = hc_name_get(c, n, uid, name);
+		hc_index_add_in(&c->home_by_name, h->name);
 	}
-	hc_index_add(&c->home_by_id, id, n);
-	hc_index_add(&c->home_by_key, key_a, n);
-	hc_timers_set(&c->timers, n, h->deadline);
+	hc_index_add_in(&c->home_by_id, n);
+	hc_index_add_in(&c->home_by_key, h->busy);
+	hc_home_alarm(c, h, b->deadline);
 	if (nranks && !hc_home_set_nranks(c, h, nranks)) {
 		hc_home_unmake(c, id);
 		snprintf(text, bytes,
@@ -164,11 +228,18 @@ int hc_home_make(struct hc_core *c, uint64_t id, uint64_t key_a, uint64_t key_b,
 
 bool hc_home_set_nranks(struct hc_core *c, struct hc_home *h, uint32_t nranks)
 {
+	struct hc_home_busy *b = hc_home_busy(c, h);
+
 	if (nranks > c->lim.ranks_per_domain)
 		return false;
-	h->places = hc_spans_get(&c->place_spans, nranks, &h->order);
-	if (h->places == HC_NONE)
+	b->patience = hc_spans_get(&c->patience_spans, nranks, &b->patience_order);
+	if (b->patience == HC_NONE)
 		return false;
+	h->places = hc_spans_get(&c->place_spans, nranks, &h->order);
+	if (h->places == HC_NONE) {
+		drop_patience(c, h);
+		return false;
+	}
 	memset(&c->places[h->places], 0, nranks * sizeof(*c->places));
 	h->nranks = nranks;
 	return true;
@@ -178,8 +249,7 @@ void hc_home_restore(struct hc_core *c, struct hc_home *h, const struct hc_m_dom
 {
 	char text[HC_CAUSE_MAX];
 
-	hc_index_del(&c->home_by_key, hc_home_number(c, h));
-	hc_timers_set(&c->timers, hc_home_number(c, h), HC_NEVER);
+	drop_busy(c, h); /* it does not form */
 	hc_home_set_state(c, h, m->state);
 	h->epoch = m->epoch;
 	h->number = m->number;
@@ -187,8 +257,8 @@ void hc_home_restore(struct hc_core *c, struct hc_home *h, const struct hc_m_dom
 	h->weight = m->weight;
 	h->lost = m->state == HC_W_domain_state_DAMAGED;
 	h->leaving = m->state == HC_W_domain_state_DRAINING;
-	h->cut = m->cut;
-	h->cause_rank = HC_NONE;
+	if (m->cut)
+		hc_home_busy(c, h)->cut = m->cut;
 	if (m->cause.len)
 		hc_home_set_cause(c, h, HC_W_event_code_DOMAIN_DAMAGED, HC_NONE, 0,
 				  hc_str_copy(m->cause, text, sizeof(text)));
@@ -213,22 +283,23 @@ static void count_state(struct hc_core *c, uint8_t state, uint32_t by)
 void hc_home_unmake(struct hc_core *c, uint64_t id)
 {
 	struct hc_home *h = hc_home_by_id(c, id);
-	uint32_t n;
+	uint32_t n, i;
 
 	if (!h)
 		return;
 	n = hc_home_number(c, h);
-	hc_assert(!h->asks.count && !h->step);
+	drop_busy(c, h);
 	hc_exchange_over(c, id, "the domain is gone");
 	count_state(c, h->state, (uint32_t)-1);
 	hc_index_del(&c->home_by_id, n);
-	hc_index_del(&c->home_by_key, n);
-	hc_index_del(&c->home_by_name, n);
-	hc_timers_set(&c->timers, n, HC_NEVER);
+	for (i = 0; i < h->nranks; i++)
+		hc_who_drop(c, hc_home_place(c, h, i));
 	if (h->places != HC_NONE)
 		hc_spans_put(&c->place_spans, h->places, h->order);
-	if (h->name != HC_NONE)
+	if (h->name != HC_NONE) {
+		hc_index_del(&c->home_by_name, h->name);
 		hc_pool_put(&c->name_pool, h->name);
+	}
 	if (h->cause != HC_NONE)
 		hc_pool_put(&c->cause_pool, h->cause);
 	hc_user_release(c, h->uid, HC_CHARGE_HOME);
@@ -242,19 +313,18 @@ void hc_home_unmake(struct hc_core *c, uint64_t id)
 
 const char *hc_home_cause(const struct hc_core *c, const struct hc_home *h)
 {
-	return h->cause == HC_NONE ? "" : c->causes[h->cause];
+	return hc_cause_text(c, h->cause);
 }
 
 void hc_home_set_cause(struct hc_core *c, struct hc_home *h, uint16_t kind, uint32_t rank,
 		       uint32_t pid, const char *text)
 {
-	h->cause_kind = kind;
-	h->cause_rank = rank;
-	h->cause_pid = pid;
-	if (h->cause == HC_NONE)
-		h->cause = hc_pool_get(&c->cause_pool);
-	if (h->cause != HC_NONE)
-		hc_str_copy(hc_str(text), c->causes[h->cause], HC_CAUSE_MAX);
+	struct hc_home_busy *b = hc_home_busy(c, h);
+
+	b->cause_kind = kind;
+	b->cause_rank = rank;
+	b->cause_pid = pid;
+	hc_cause_set(c, &h->cause, hc_str(text));
 }
 
 void hc_home_set_state(struct hc_core *c, struct hc_home *h, uint8_t state)
@@ -270,16 +340,16 @@ void hc_home_set_state(struct hc_core *c, struct hc_home *h, uint8_t state)
 uint32_t hc_home_each_node(struct hc_core *c, struct hc_home *h, hc_home_node_fn fn)
 {
 	const struct hc_place *pl;
-	uint32_t i, n = 0;
+	uint32_t i, n = 0, node;
 
 	c->node_round++;
 	for (i = 0; i < h->nranks; i++) {
 		pl = &c->places[h->places + i];
-		if (pl->state == HC_W_member_state_EXPECTED ||
-		    c->node_mark[pl->node] == c->node_round)
+		node = hc_who(c, pl)->node;
+		if (pl->state == HC_W_member_state_EXPECTED || c->node_mark[node] == c->node_round)
 			continue;
-		c->node_mark[pl->node] = c->node_round;
-		fn(c, h, pl->node);
+		c->node_mark[node] = c->node_round;
+		fn(c, h, node);
 		n++;
 	}
 	return n;
@@ -291,41 +361,44 @@ void hc_home_ask_each(struct hc_core *c, struct hc_home *h, hc_home_node_fn fn)
 
 	for (i = 0; i < h->nranks; i++)
 		hc_home_place(c, h, i)->heard = false;
-	h->pending = hc_home_each_node(c, h, fn);
+	hc_home_busy(c, h)->pending = hc_home_each_node(c, h, fn);
 }
 
 bool hc_home_heard(struct hc_core *c, struct hc_home *h, uint32_t node)
 {
+	struct hc_home_busy *b = hc_home_busy(c, h);
 	struct hc_place *pl;
 	bool news = false;
 	uint32_t i;
 
 	for (i = 0; i < h->nranks; i++) {
 		pl = hc_home_place(c, h, i);
-		if (pl->state == HC_W_member_state_EXPECTED || pl->node != node || pl->heard)
+		if (pl->state == HC_W_member_state_EXPECTED || hc_who(c, pl)->node != node ||
+		    pl->heard)
 			continue;
 		pl->heard = news = true;
 	}
-	hc_assert(!news || h->pending > 0);
-	h->pending -= news;
+	hc_assert(!news || b->pending > 0);
+	b->pending -= news;
 	return news;
 }
 
 static void send_state(struct hc_core *c, struct hc_home *h, uint32_t node)
 {
+	struct hc_home_busy *b = hc_home_busy(c, h);
 	struct hc_m_state m = {.id = h->id,
 			       .epoch = h->epoch,
 			       .incarnation = c->self.incarnation,
 			       .number = h->number,
 			       .state = h->state,
-			       .kind = h->cause_kind,
-			       .rank = h->cause_rank,
-			       .pid = h->cause_pid,
+			       .kind = b->cause_kind,
+			       .rank = b->cause_rank,
+			       .pid = b->cause_pid,
 			       .node = hc_str(c->self.name),
 			       .text = hc_str(hc_home_cause(c, h))};
 
-	if (h->cause_rank < h->nranks)
-		m.node = hc_str(c->nodes[hc_home_place(c, h, h->cause_rank)->node]);
+	if (b->cause_rank < h->nranks)
+		m.node = hc_str(c->nodes[hc_who(c, hc_home_place(c, h, b->cause_rank))->node]);
 	hc_emit_send(c, node, &hc_desc_state, &m);
 }
 
@@ -346,13 +419,13 @@ static uint64_t put_row(struct hc_core *c, struct hc_home *h, uint8_t state)
 				      .nranks = h->nranks,
 				      .priority = h->priority,
 				      .weight = h->weight,
-				      .cut = h->leaving ? h->cut : 0,
+				      .cut = h->leaving ? hc_home_now(c, h)->cut : 0,
 				      .cause = hc_str(hc_home_cause(c, h))};
 	struct hc_part *p = hc_part_by_id(c, h->id);
 	uint32_t i;
 
 	if (h->name != HC_NONE)
-		row.name = hc_str(c->names[h->name]);
+		row.name = hc_str(c->names[h->name].text);
 	if (p) {
 		row.slot = hc_part_number(c, p);
 		row.reuse = p->reuse;
@@ -363,8 +436,8 @@ static uint64_t put_row(struct hc_core *c, struct hc_home *h, uint8_t state)
 		const struct hc_place *pl = &c->places[h->places + i];
 		struct hc_m_member_row r = {.rank = i,
 					    .device = pl->device,
-					    .pid = pl->pid,
-					    .started = pl->started,
+					    .pid = hc_who(c, pl)->pid,
+					    .started = hc_who(c, pl)->started,
 					    .uid = h->uid,
 					    .state = pl->state,
 					    .block = HC_NONE};
@@ -391,22 +464,24 @@ uint64_t hc_home_put(struct hc_core *c, struct hc_home *h)
 void hc_home_store(struct hc_core *c, struct hc_home *h, enum hc_home_step step, uint16_t event,
 		   const char *text)
 {
+	struct hc_home_busy *b = hc_home_busy(c, h);
+
 	hc_assert(!h->step || h->step == HOME_PREPARING || h->step == HOME_CUTTING ||
 		  h->step == HOME_DRAINING);
 	if (step == HOME_ENDING)
 		hc_emit_del_domain(c, h->id);
 	else
-		h->stored = put_row(c, h,
+		b->stored = put_row(c, h,
 				    step == HOME_COMMITTING ? HC_W_domain_state_ACTIVE
 							    : HC_W_domain_state_DAMAGED);
 	/* one of a batch: the batch has one entry for all */
-	if (!h->quiet || step != HOME_COMMITTING)
-		h->stored = hc_emit_journal(c, event, h->id, h->epoch, h->cause_rank, h->cause_pid,
+	if (!b->quiet || step != HOME_COMMITTING)
+		b->stored = hc_emit_journal(c, event, h->id, h->epoch, b->cause_rank, b->cause_pid,
 					    h->uid, text);
 	if (step == HOME_COMMITTING)
-		h->row = h->stored;
+		h->row = b->stored;
 	h->step = (uint8_t)step;
-	hc_list_push(&c->storing, &c->store_links, hc_home_number(c, h));
+	hc_list_push(&c->storing, &c->store_links, h->busy);
 }
 
 /* ---- the end ---- */
@@ -452,29 +527,31 @@ const struct hc_ended *hc_home_ended(const struct hc_core *c, uint64_t id)
 
 void hc_home_over(struct hc_core *c, struct hc_home *h)
 {
-	const uint32_t n = hc_home_number(c, h);
-
-	hc_index_del(&c->home_by_key, n);
-	hc_index_del(&c->home_by_name, n);
-	hc_timers_set(&c->timers, n, HC_NEVER);
+	hc_home_busy(c, h);
+	hc_index_del(&c->home_by_key, h->busy);
+	if (h->name != HC_NONE)
+		hc_index_del(&c->home_by_name, h->name);
+	hc_home_alarm(c, h, HC_NEVER);
 	h->step = HOME_OVER;
-	hc_list_push(&c->over, &c->store_links, n);
+	hc_list_push(&c->over, &c->store_links, h->busy);
 }
 
 bool hc_home_work(struct hc_core *c)
 {
 	uint32_t n = hc_list_first(&c->over), i, ask;
+	const struct hc_home_busy *b;
 	struct hc_home *h;
 	const struct hc_ask *a;
 
 	if (n == HC_NONE)
 		return false;
-	h = hc_home(c, n);
-	for (i = 0; i < 16 && (ask = hc_list_first(&h->asks)) != HC_NONE; i++) {
+	b = &c->home_busy[n];
+	h = hc_home(c, b->home);
+	for (i = 0; i < 16 && (ask = hc_list_first(&b->asks)) != HC_NONE; i++) {
 		a = &c->asks[ask];
-		hc_home_answer(c, h, ask, h->wish_end && !a->active ? 0 : h->end_code);
+		hc_home_answer(c, h, ask, b->wish_end && !a->active ? 0 : b->end_code);
 	}
-	if (h->asks.count)
+	if (b->asks.count)
 		return true;
 	hc_list_del(&c->over, &c->store_links, n);
 	h->step = HOME_NOTHING;
@@ -496,17 +573,19 @@ static void over(struct hc_core *c, struct hc_home *h)
 
 void hc_home_end(struct hc_core *c, struct hc_home *h, uint8_t state, int code, const char *text)
 {
+	struct hc_home_busy *b = hc_home_busy(c, h);
+
 	hc_home_set_cause(c, h,
 			  code == HC_E_FORCED ? HC_W_event_code_FORCED_RELEASE
 					      : HC_W_event_code_DOMAIN_DESTROYED,
 			  HC_NONE, 0, text);
 	hc_home_set_state(c, h, state);
-	h->end_code = (uint16_t)code;
+	b->end_code = (uint16_t)code;
 	hc_split_cancel(c, h->id, HC_E_GONE, text);
 	hc_gang_home_gone(c, h->id);
 	hc_exchange_over(c, h->id, text);
-	hc_timers_set(&c->timers, hc_home_number(c, h), HC_NEVER);
-	hc_home_store(c, h, HOME_ENDING, h->cause_kind, text);
+	hc_home_alarm(c, h, HC_NEVER);
+	hc_home_store(c, h, HOME_ENDING, b->cause_kind, text);
 }
 
 void hc_home_stored(struct hc_core *c, struct hc_home *h)

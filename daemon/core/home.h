@@ -23,6 +23,12 @@ struct hc_home *hc_home_by_id(struct hc_core *c, uint64_t id);
 struct hc_home *hc_home_by_key(struct hc_core *c, uint64_t key_a, uint64_t key_b);
 /* By its name, also a derived one. any: of whatever owner, when the user has none of that name. */
 struct hc_home *hc_home_named(struct hc_core *c, uint32_t uid, bool any, struct hc_str name);
+/* Its busy side: taken when it has none; as it is, or as it is at rest; given back if it rests. */
+struct hc_home_busy *hc_home_busy(struct hc_core *c, struct hc_home *h);
+const struct hc_home_busy *hc_home_now(const struct hc_core *c, const struct hc_home *h);
+void hc_home_rest(struct hc_core *c, struct hc_home *h);
+/* hc_home_timeout at that time, or (HC_NEVER) not. */
+void hc_home_alarm(struct hc_core *c, struct hc_home *h, uint64_t at);
 const char *hc_home_name(const struct hc_core *c, const struct hc_home *h, char *text,
 			 size_t bytes);
 const char *hc_home_cause(const struct hc_core *c, const struct hc_home *h);

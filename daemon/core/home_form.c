@@ -17,6 +17,7 @@
 #include "device.h"
 #include "emit.h"
 #include "part.h"
+#include "who.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -35,10 +36,11 @@ void hc_home_learn(struct hc_core *c, const struct hc_roster *t)
 			return;
 	if (t->nranks > c->lim.ranks_per_domain)
 		return;
-	r = &c->rolls[c->roll_at];
-	e = &c->roll_entries[(size_t)c->roll_at * c->lim.ranks_per_domain];
-	c->roll_at = (c->roll_at + 1) % HC_ROLLS;
-	*r = (struct hc_roll){.hash = {t->hash[0], t->hash[1]}, .nranks = t->nranks};
+	i = c->roll_serial++ % HC_ROLLS;
+	r = &c->rolls[i];
+	e = &c->roll_entries[(size_t)i * c->lim.ranks_per_domain];
+	*r = (struct hc_roll){
+		.hash = {t->hash[0], t->hash[1]}, .nranks = t->nranks, .serial = c->roll_serial};
 	for (i = 0; i < t->nranks; i++, e++) {
 		e->addr = t->ranks[i].addr;
 		e->device = t->ranks[i].device;
@@ -47,16 +49,27 @@ void hc_home_learn(struct hc_core *c, const struct hc_roster *t)
 	}
 }
 
-const struct hc_roll_entry *hc_home_roll(const struct hc_core *c, const struct hc_home *h,
-					 uint32_t rank)
+/* Serial of the table that the ranks of a forming domain brought, 0 = it is not kept. */
+static uint32_t roll_of(const struct hc_core *c, const struct hc_home *h)
 {
+	const struct hc_home_busy *b = hc_home_now(c, h);
 	uint32_t i;
 
 	for (i = 0; i < HC_ROLLS; i++)
-		if (c->rolls[i].nranks > rank && c->rolls[i].hash[0] == h->list_a &&
-		    c->rolls[i].hash[1] == h->list_b)
-			return &c->roll_entries[(size_t)i * c->lim.ranks_per_domain + rank];
-	return NULL;
+		if (c->rolls[i].nranks && c->rolls[i].hash[0] == b->list_a &&
+		    c->rolls[i].hash[1] == b->list_b)
+			return c->rolls[i].serial;
+	return 0;
+}
+
+const struct hc_roll_entry *hc_home_roll(const struct hc_core *c, const struct hc_home *h,
+					 uint32_t rank)
+{
+	const uint32_t serial = h->roll ? h->roll : roll_of(c, h), i = (serial - 1) % HC_ROLLS;
+
+	if (!serial || c->rolls[i].serial != serial || rank >= c->rolls[i].nranks)
+		return NULL;
+	return &c->roll_entries[(size_t)i * c->lim.ranks_per_domain + rank];
 }
 
 static size_t one_missing(const struct hc_core *c, const struct hc_home *h, uint32_t rank,
@@ -123,29 +136,31 @@ static void send_verdict(struct hc_core *c, uint32_t node, const struct hc_m_arr
 
 static void accept(struct hc_core *c, struct hc_home *h, uint32_t node, const struct hc_m_arrive *m)
 {
-	send_verdict(c, node, m, h->id, 0, h->name == HC_NONE ? "" : c->names[h->name]);
+	send_verdict(c, node, m, h->id, 0, h->name == HC_NONE ? "" : c->names[h->name].text);
 }
 
 static void send_cancel(struct hc_core *c, struct hc_home *h, uint32_t node)
 {
+	const struct hc_home_busy *b = hc_home_now(c, h);
 	struct hc_m_cancel m = {
 		.id = h->id,
 		.epoch = h->epoch,
 		.incarnation = c->self.incarnation,
-		.code = h->end_code,
+		.code = b->end_code,
 		.text = hc_str(hc_home_cause(c, h)),
-		.retry_after_ms = h->end_code == HC_E_AGAIN && h->cut ? (uint32_t)h->cut : HC_NONE};
+		.retry_after_ms = b->end_code == HC_E_AGAIN && b->cut ? (uint32_t)b->cut : HC_NONE};
 
 	hc_emit_send(c, node, &hc_desc_cancel, &m);
 }
 
 void hc_home_cancel(struct hc_core *c, struct hc_home *h, uint32_t also, int code, const char *text)
 {
+	struct hc_home_busy *b = hc_home_busy(c, h);
 	char line[HC_CAUSE_MAX + 64], name[32];
 
 	hc_home_set_cause(c, h, HC_W_event_code_DOMAIN_FAILED, HC_NONE, 0, text);
-	h->end_code = (uint16_t)code;
-	if (h->staged)
+	b->end_code = (uint16_t)code;
+	if (b->staged)
 		also = HC_SELF_NODE; /* its part is here from the first, its ranks may not be */
 	HC_TEXT(line, "%s: %s", hc_home_name(c, h, name, sizeof(name)), text);
 	hc_emit_log(c, HC_LOG_WARN, HC_W_event_code_DOMAIN_FAILED, h->id, HC_NONE, line);
@@ -180,20 +195,21 @@ static void send_prepare(struct hc_core *c, struct hc_home *h, uint32_t node)
 /* Channels are waited for as long as the ranks wait. */
 static uint64_t prepare_until(const struct hc_core *c, const struct hc_home *h)
 {
+	const struct hc_home_busy *b = hc_home_now(c, h);
 	const struct hc_wish *w = &c->wishes[hc_home_number(c, h)];
 	const uint64_t at = c->now + c->set.prepare_limit_ns;
 
-	return w->channels && w->wait && h->deadline > at ? h->deadline : at;
+	return w->channels && w->wait && b->deadline > at ? b->deadline : at;
 }
 
 static void begin(struct hc_core *c, struct hc_home *h)
 {
-	hc_index_del(&c->home_by_key, hc_home_number(c, h));
+	hc_index_del(&c->home_by_key, h->busy);
 	hc_home_set_state(c, h, HC_W_domain_state_PROBING);
 	hc_home_set_state(c, h, HC_W_domain_state_ACTIVATING);
 	h->epoch = 1;
 	h->step = HOME_PREPARING;
-	hc_timers_set(&c->timers, hc_home_number(c, h), prepare_until(c, h));
+	hc_home_alarm(c, h, prepare_until(c, h));
 	hc_home_ask_each(c, h, send_prepare);
 }
 
@@ -208,14 +224,14 @@ void hc_home_on_prepared(struct hc_core *c, uint32_t node, const struct hc_m_pre
 		HC_TEXT(text, "node %s cannot take part: %.*s", c->nodes[node], (int)m->text.len,
 			m->text.p);
 		/* nothing is cut before it is ACTIVE */
-		h->cut = m->retry_after_ms ? m->retry_after_ms : 1;
+		hc_home_busy(c, h)->cut = m->retry_after_ms ? m->retry_after_ms : 1;
 		hc_home_cancel(c, h, HC_NONE, m->code, text);
 		return;
 	}
-	if (h->pending)
+	if (hc_home_busy(c, h)->pending)
 		return;
-	hc_timers_set(&c->timers, hc_home_number(c, h), HC_NEVER);
-	if (!h->quiet)
+	hc_home_alarm(c, h, HC_NEVER);
+	if (!hc_home_busy(c, h)->quiet)
 		HC_TEXT(text, "%s: %u ranks, epoch %u", hc_home_name(c, h, name, sizeof(name)),
 			h->nranks, h->epoch);
 	hc_home_set_cause(c, h, HC_W_event_code_DOMAIN_ACTIVE, HC_NONE, 0, "");
@@ -246,8 +262,9 @@ void hc_home_commit(struct hc_core *c, struct hc_home *h)
 		if (pl->state == HC_W_member_state_JOINED)
 			pl->state = HC_W_member_state_READY;
 	}
+	h->roll = roll_of(c, h);
 	hc_home_set_state(c, h, HC_W_domain_state_ACTIVE);
-	if (!h->quiet) {
+	if (!hc_home_busy(c, h)->quiet) {
 		HC_TEXT(text, "%s: ACTIVE, %u ranks", hc_home_name(c, h, name, sizeof(name)),
 			h->nranks);
 		hc_emit_log(c, HC_LOG_INFO, HC_W_event_code_DOMAIN_ACTIVE, h->id, HC_NONE, text);
@@ -255,6 +272,7 @@ void hc_home_commit(struct hc_core *c, struct hc_home *h)
 	hc_home_each_node(c, h, send_commit);
 	hc_home_answer_active(c, h);
 	hc_home_settle(c, h);
+	hc_home_rest(c, h);
 }
 
 /* ---- arrivals ---- */
@@ -268,8 +286,8 @@ static struct hc_home *home_for(struct hc_core *c, uint32_t node, const struct h
 
 	if (m->id) {
 		h = hc_home_by_id(c, m->id);
-		if (h && h->key_a == m->key_a && h->key_b == m->key_b &&
-		    h->state == HC_W_domain_state_FORMING)
+		if (h && h->state == HC_W_domain_state_FORMING &&
+		    hc_home_now(c, h)->key_a == m->key_a && hc_home_now(c, h)->key_b == m->key_b)
 			return h;
 		send_verdict(c, node, m, m->id, HC_E_GONE,
 			     "the root info has expired: its domain was formed, failed or ended");
@@ -286,7 +304,7 @@ static struct hc_home *home_for(struct hc_core *c, uint32_t node, const struct h
 		return NULL;
 	}
 	h = hc_home_by_id(c, id);
-	h->keyed = true;
+	hc_home_busy(c, h)->keyed = true;
 	return h;
 }
 
@@ -303,12 +321,13 @@ static uint32_t first_here(struct hc_core *c, struct hc_home *h)
 
 static bool agrees(const struct hc_core *c, const struct hc_home *h, const struct hc_m_arrive *m)
 {
+	const struct hc_home_busy *b = hc_home_now(c, h);
 	const struct hc_wish *w = &c->wishes[hc_home_number(c, h)];
 
 	if (h->nranks && h->nranks != m->nranks)
 		return false;
 	return !h->arrived ||
-	       (h->list_a == m->list_a && h->list_b == m->list_b && h->priority == m->priority &&
+	       (b->list_a == m->list_a && b->list_b == m->list_b && h->priority == m->priority &&
 		h->weight == m->weight && w->channels == m->channels &&
 		w->mbps == m->channel_mbps && w->wait == m->channel_wait);
 }
@@ -317,64 +336,60 @@ static bool agrees(const struct hc_core *c, const struct hc_home *h, const struc
 static void contradiction(struct hc_core *c, struct hc_home *h, uint32_t node,
 			  const struct hc_m_arrive *m, char *text, size_t bytes)
 {
+	struct hc_home_busy *b = hc_home_busy(c, h);
 	uint32_t other = h->nranks ? first_here(c, h) : HC_NONE;
+	const struct hc_who *who = other == HC_NONE ? NULL : hc_who(c, hc_home_place(c, h, other));
 	const struct hc_wish *w = &c->wishes[hc_home_number(c, h)];
-	char a[128] = "the maker of the root info", b[96];
+	char one[128] = "the maker of the root info", two[96];
 
-	if (other != HC_NONE)
-		HC_TEXT(a, "rank %u (pid %u on node %s)", other, hc_home_place(c, h, other)->pid,
-			c->nodes[hc_home_place(c, h, other)->node]);
-	HC_TEXT(b, "rank %u (pid %u on node %s)", m->rank, m->pid, c->nodes[node]);
+	if (who)
+		HC_TEXT(one, "rank %u (pid %u on node %s)", other, who->pid, c->nodes[who->node]);
+	HC_TEXT(two, "rank %u (pid %u on node %s)", m->rank, m->pid, c->nodes[node]);
 	if (h->nranks && h->nranks != m->nranks)
 		snprintf(text, bytes, "the ranks disagree on their number: %s says %u, %s says %u",
-			 a, h->nranks, b, m->nranks);
-	else if (h->list_a != m->list_a || h->list_b != m->list_b)
+			 one, h->nranks, two, m->nranks);
+	else if (b->list_a != m->list_a || b->list_b != m->list_b)
 		snprintf(text, bytes,
 			 "the ranks have different tables or member lists: %s has %016llx, %s has "
 			 "%016llx",
-			 a, (unsigned long long)h->list_a, b, (unsigned long long)m->list_a);
+			 one, (unsigned long long)b->list_a, two, (unsigned long long)m->list_a);
 	else if (h->priority == m->priority && h->weight == m->weight)
 		snprintf(text, bytes,
 			 "the ranks disagree on the channels to begin with: %s says %u of %u MB/s, "
 			 "%s says %u of %u MB/s",
-			 a, w->channels, w->mbps, b, m->channels, m->channel_mbps);
+			 one, w->channels, w->mbps, two, m->channels, m->channel_mbps);
 	else
 		snprintf(text, bytes,
 			 "the ranks disagree on class and weight: %s says %u, %u; %s says %u, %u",
-			 a, h->priority, h->weight, b, m->priority, m->weight);
+			 one, h->priority, h->weight, two, m->priority, m->weight);
 }
 
 static void take_place(struct hc_core *c, struct hc_home *h, uint32_t node,
 		       const struct hc_m_arrive *m)
 {
+	struct hc_home_busy *b = hc_home_busy(c, h);
 	struct hc_place *pl = hc_home_place(c, h, m->rank);
-	uint64_t waited_ms = (c->now - h->first) / 1000000u, deadline;
+	struct hc_patience *wait = &c->patience[b->patience + m->rank];
+	uint64_t waited_ms = (c->now - b->first) / 1000000u, deadline;
 
-	*pl = (struct hc_place){.started = m->started,
-				.pid = m->pid,
-				.device = m->device,
-				.uid = m->uid,
-				.limit_ms = HC_NONE,
-				.asked_ms = m->timeout_ms,
-				.node = (uint16_t)node,
-				.state = HC_W_member_state_JOINED};
+	*pl = (struct hc_place){.device = (uint16_t)m->device, .state = HC_W_member_state_JOINED};
+	hc_who_take(c, pl, node, m->pid, m->started);
+	*wait = (struct hc_patience){.limit = HC_NONE, .asked = m->timeout_ms};
 	if (m->timeout_ms && waited_ms + m->timeout_ms < HC_NONE)
-		pl->limit_ms = (uint32_t)waited_ms + m->timeout_ms;
+		wait->limit = (uint32_t)waited_ms + m->timeout_ms;
 	if (!h->arrived++) {
-		h->list_a = m->list_a;
-		h->list_b = m->list_b;
+		b->list_a = m->list_a;
+		b->list_b = m->list_b;
 		h->priority = m->priority;
 		h->weight = m->weight;
 		if (m->channels || c->wishes[hc_home_number(c, h)].channels)
 			c->wishes[hc_home_number(c, h)] = HC_WISH_OF(m);
 	}
-	if (m->pid)
-		h->attached++;
-	if (pl->limit_ms != HC_NONE) {
-		deadline = h->first + pl->limit_ms * 1000000ull;
-		if (deadline < h->deadline) {
-			h->deadline = deadline;
-			hc_timers_set(&c->timers, hc_home_number(c, h), deadline);
+	if (wait->limit != HC_NONE) {
+		deadline = b->first + wait->limit * 1000000ull;
+		if (deadline < b->deadline) {
+			b->deadline = deadline;
+			hc_home_alarm(c, h, deadline);
 		}
 	}
 	c->domain_changes++;
@@ -384,13 +399,13 @@ static void take_place(struct hc_core *c, struct hc_home *h, uint32_t node,
 static bool same_again(struct hc_core *c, struct hc_home *h, uint32_t node,
 		       const struct hc_m_arrive *m)
 {
-	const struct hc_place *pl = hc_home_place(c, h, m->rank);
+	const struct hc_who *who = hc_who(c, hc_home_place(c, h, m->rank));
 	char text[256];
 
-	if (pl->pid == m->pid && pl->started == m->started && pl->node == node)
+	if (who->pid == m->pid && who->started == m->started && who->node == node)
 		return true;
 	HC_TEXT(text, "rank %u is held by process %u on node %s, which joined first", m->rank,
-		pl->pid, c->nodes[pl->node]);
+		who->pid, c->nodes[who->node]);
 	send_verdict(c, node, m, h->id, HC_E_BUSY, text);
 	return false;
 }
@@ -408,8 +423,10 @@ static enum arrival enter(struct hc_core *c, uint32_t node, const struct hc_m_ar
 	struct hc_home *h;
 	char text[HC_CAUSE_MAX];
 
-	if (!m->nranks || m->rank >= m->nranks) {
-		send_verdict(c, node, m, m->id, HC_E_INVALID, "the rank is none of the domain's");
+	if (!m->nranks || m->rank >= m->nranks || m->device > HC_DEVICE_LAST) {
+		send_verdict(c, node, m, m->id, HC_E_INVALID,
+			     m->device > HC_DEVICE_LAST ? "the device's number is above 65534"
+							: "the rank is none of the domain's");
 		return ARRIVED_REFUSED;
 	}
 	h = home_for(c, node, m);
@@ -440,12 +457,14 @@ static enum arrival enter(struct hc_core *c, uint32_t node, const struct hc_m_ar
 static bool come_in(struct hc_core *c, struct hc_home *h, uint32_t node,
 		    const struct hc_m_arrive *m)
 {
+	struct hc_home_busy *b = hc_home_busy(c, h);
+
 	if (hc_home_place(c, h, m->rank)->state != HC_W_member_state_EXPECTED)
 		return same_again(c, h, node, m);
-	if (!h->arrived && !h->staged) {
-		h->first = c->now;
-		h->deadline = c->now + c->set.connect_timeout_ns;
-		hc_timers_set(&c->timers, hc_home_number(c, h), h->deadline);
+	if (!h->arrived && !b->staged) {
+		b->first = c->now;
+		b->deadline = c->now + c->set.connect_timeout_ns;
+		hc_home_alarm(c, h, b->deadline);
 	}
 	take_place(c, h, node, m);
 	return true;
@@ -453,7 +472,8 @@ static bool come_in(struct hc_core *c, struct hc_home *h, uint32_t node,
 
 static void begin_if_complete(struct hc_core *c, struct hc_home *h)
 {
-	if (h->arrived == h->nranks && !h->staged && h->state == HC_W_domain_state_FORMING)
+	if (h->arrived == h->nranks && !hc_home_busy(c, h)->staged &&
+	    h->state == HC_W_domain_state_FORMING)
 		begin(c, h);
 }
 
@@ -474,7 +494,7 @@ static void accept_all(struct hc_core *c, struct hc_home *h, uint32_t node,
 				  .key_b = m->key_b,
 				  .id = h->id,
 				  .pid = m->pid,
-				  .name = hc_str(h->name == HC_NONE ? "" : c->names[h->name]),
+				  .name = hc_str(h->name == HC_NONE ? "" : c->names[h->name].text),
 				  .ranks = *ranks};
 
 	hc_emit_send(c, node, &hc_desc_accepted, &a);
@@ -510,7 +530,9 @@ void hc_home_on_arrivals(struct hc_core *c, uint32_t node, const struct hc_m_arr
 		rank.rank = one.rank = r.rank;
 		one.device = r.device;
 		/* what the ranks have in common was judged with the first of them */
-		how = h && r.rank < h->nranks ? ARRIVED : enter(c, node, &one, &h);
+		how = h && r.rank < h->nranks && r.device <= HC_DEVICE_LAST
+			      ? ARRIVED
+			      : enter(c, node, &one, &h);
 		if (how == ARRIVED_OVER)
 			return;
 		if (how == ARRIVED && come_in(c, h, node, &one))
@@ -519,7 +541,7 @@ void hc_home_on_arrivals(struct hc_core *c, uint32_t node, const struct hc_m_arr
 	}
 	if (!h || !came.count)
 		return;
-	h->quiet = m->quiet == 1;
+	hc_home_busy(c, h)->quiet = m->quiet == 1;
 	accept_all(c, h, node, m, &came);
 	begin_if_complete(c, h);
 }
@@ -531,17 +553,16 @@ void hc_home_withdraw(struct hc_core *c, struct hc_home *h, struct hc_place *pl,
 
 	if (h->step == HOME_PREPARING) {
 		HC_TEXT(text, "rank %u, pid %u on node %s, %s while the domain was activating",
-			m->rank, m->pid, c->nodes[pl->node], hc_word_depart(m->why));
+			m->rank, m->pid, c->nodes[hc_who(c, pl)->node], hc_word_depart(m->why));
 		hc_home_cancel(c, h, HC_NONE, HC_E_PEER_LOST, text);
 		return;
 	}
-	if (pl->pid)
-		h->attached--;
+	hc_who_drop(c, pl);
 	memset(pl, 0, sizeof(*pl));
 	pl->gave_up = m->why == HC_W_depart_TIMEOUT;
 	h->arrived--;
 	c->domain_changes++;
-	if (h->keyed && !h->arrived)
+	if (hc_home_busy(c, h)->keyed && !h->arrived)
 		hc_home_unmake(c, h->id);
 }
 
@@ -553,7 +574,7 @@ void hc_home_activate(struct hc_core *c, uint64_t id, struct hc_session *s, uint
 	uint64_t ticket;
 
 	(void)timeout_ms; /* nothing of it waits for others while the domain is of one node */
-	if (!h || !h->staged || h->state != HC_W_domain_state_FORMING) {
+	if (!h || h->state != HC_W_domain_state_FORMING || !hc_home_busy(c, h)->staged) {
 		hc_emit_error(c, s->id, request, HC_E_INVALID,
 			      "only a created domain that was not activated yet can be activated");
 		return;
@@ -582,9 +603,8 @@ void hc_home_attached(struct hc_core *c, uint64_t id, uint32_t rank, uint32_t pr
 	if (!h || rank >= h->nranks)
 		return;
 	pl = hc_home_place(c, h, rank);
-	pl->pid = c->processes[process].pid;
-	pl->started = c->processes[process].started;
-	h->attached++;
+	hc_who_drop(c, pl);
+	hc_who_take(c, pl, HC_SELF_NODE, c->processes[process].pid, c->processes[process].started);
 }
 
 void hc_home_changed(struct hc_core *c, uint64_t id)
@@ -598,20 +618,21 @@ void hc_home_changed(struct hc_core *c, uint64_t id)
 
 /* ---- deadlines ---- */
 
-static uint64_t deadline_of(const struct hc_core *c, const struct hc_home *h,
-			    const struct hc_place *pl)
+static uint64_t deadline_of(const struct hc_core *c, const struct hc_home *h, uint32_t rank)
 {
-	return h->first +
-	       (pl->limit_ms == HC_NONE ? c->set.connect_timeout_ns : pl->limit_ms * 1000000ull);
+	const struct hc_home_busy *b = hc_home_now(c, h);
+	const uint32_t limit = c->patience[b->patience + rank].limit;
+
+	return b->first + (limit == HC_NONE ? c->set.connect_timeout_ns : limit * 1000000ull);
 }
 
 /* For one who waited in vain, by the limit that was its own. */
-static void late_text(struct hc_core *c, struct hc_home *h, const struct hc_place *pl, char *text,
-		      size_t bytes)
+static void late_text(struct hc_core *c, struct hc_home *h, uint32_t rank, char *text, size_t bytes)
 {
-	const bool own = pl->limit_ms != HC_NONE;
+	const struct hc_patience *wait = &c->patience[hc_home_now(c, h)->patience + rank];
+	const bool own = wait->limit != HC_NONE;
 	const unsigned long long tenths =
-		(own ? pl->asked_ms * 1000000ull : c->set.connect_timeout_ns) / 100000000u;
+		(own ? wait->asked * 1000000ull : c->set.connect_timeout_ns) / 100000000u;
 	char missing[256], name[32];
 	const char *what = "no sign of rank";
 	int n;
@@ -635,19 +656,21 @@ static void late_text(struct hc_core *c, struct hc_home *h, const struct hc_plac
 
 static void give_up(struct hc_core *c, struct hc_home *h, uint32_t rank)
 {
+	const struct hc_home_busy *b = hc_home_now(c, h);
 	struct hc_place *pl = hc_home_place(c, h, rank);
-	struct hc_m_arrive m = {.key_a = h->key_a, .key_b = h->key_b, .rank = rank, .pid = pl->pid};
-	struct hc_m_depart d = {.rank = rank, .pid = pl->pid, .why = HC_W_depart_TIMEOUT};
+	const struct hc_who *who = hc_who(c, pl);
+	struct hc_m_arrive m = {
+		.key_a = b->key_a, .key_b = b->key_b, .rank = rank, .pid = who->pid};
+	struct hc_m_depart d = {.rank = rank, .pid = who->pid, .why = HC_W_depart_TIMEOUT};
 	char text[HC_CAUSE_MAX];
 
-	late_text(c, h, pl, text, sizeof(text));
-	send_verdict(c, pl->node, &m, h->id, HC_E_TIMEOUT, text);
+	late_text(c, h, rank, text, sizeof(text));
+	send_verdict(c, who->node, &m, h->id, HC_E_TIMEOUT, text);
 	hc_home_withdraw(c, h, pl, &d);
 }
 
 /* How many of those who are here are late, the last of them, and the others' next deadline. */
-static uint32_t count_late(struct hc_core *c, struct hc_home *h, uint64_t *next,
-			   const struct hc_place **last)
+static uint32_t count_late(struct hc_core *c, struct hc_home *h, uint64_t *next, uint32_t *last)
 {
 	const struct hc_place *pl;
 	uint32_t i, late = 0;
@@ -658,10 +681,10 @@ static uint32_t count_late(struct hc_core *c, struct hc_home *h, uint64_t *next,
 		pl = hc_home_place(c, h, i);
 		if (pl->state != HC_W_member_state_JOINED)
 			continue;
-		d = deadline_of(c, h, pl);
+		d = deadline_of(c, h, i);
 		if (d <= c->now) {
 			late++;
-			*last = pl;
+			*last = i;
 		} else if (d < *next) {
 			*next = d;
 		}
@@ -677,7 +700,7 @@ static void withdraw_late(struct hc_core *c, struct hc_home *h, uint64_t next)
 
 	for (i = 0; i < h->nranks; i++) {
 		pl = hc_home_place(c, h, i);
-		if (pl->state != HC_W_member_state_JOINED || deadline_of(c, h, pl) > c->now)
+		if (pl->state != HC_W_member_state_JOINED || deadline_of(c, h, i) > c->now)
 			continue;
 		if (!hc_emit_room(c) || !hc_emit_ring_spare(c)) {
 			next = c->now;
@@ -685,8 +708,8 @@ static void withdraw_late(struct hc_core *c, struct hc_home *h, uint64_t next)
 		}
 		give_up(c, h, i);
 	}
-	h->deadline = next;
-	hc_timers_set(&c->timers, hc_home_number(c, h), next);
+	hc_home_busy(c, h)->deadline = next;
+	hc_home_alarm(c, h, next);
 }
 
 static void nobody_waits(struct hc_core *c, struct hc_home *h)
@@ -694,7 +717,8 @@ static void nobody_waits(struct hc_core *c, struct hc_home *h)
 	char text[HC_CAUSE_MAX], name[32];
 
 	HC_TEXT(text, "%s: not %s within %llu s (connect_timeout_s, %s)",
-		hc_home_name(c, h, name, sizeof(name)), h->staged ? "activated" : "joined",
+		hc_home_name(c, h, name, sizeof(name)),
+		hc_home_now(c, h)->staged ? "activated" : "joined",
 		(unsigned long long)(c->set.connect_timeout_ns / 1000000000u),
 		c->set.connect_timeout_origin);
 	hc_home_cancel(c, h, HC_NONE, HC_E_TIMEOUT, text);
@@ -703,7 +727,7 @@ static void nobody_waits(struct hc_core *c, struct hc_home *h)
 void hc_home_form_timeout(struct hc_core *c, struct hc_home *h)
 {
 	const struct hc_wish *w = &c->wishes[hc_home_number(c, h)];
-	const struct hc_place *last = NULL;
+	uint32_t last = 0;
 	char text[HC_CAUSE_MAX];
 	uint64_t next;
 
@@ -719,7 +743,7 @@ void hc_home_form_timeout(struct hc_core *c, struct hc_home *h)
 	}
 	if (h->step)
 		return;
-	if (h->staged || !h->arrived) {
+	if (hc_home_busy(c, h)->staged || !h->arrived) {
 		nobody_waits(c, h);
 	} else if (count_late(c, h, &next, &last) < h->arrived) {
 		withdraw_late(c, h, next);

@@ -26,6 +26,7 @@
 #include "exchange.h"
 #include "rights.h"
 #include "split.h"
+#include "who.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -39,7 +40,7 @@ bool hc_home_wait(struct hc_core *c, struct hc_home *h, uint32_t node, uint64_t 
 	if (n == HC_NONE)
 		return false;
 	c->asks[n] = (struct hc_ask){.ticket = ticket, .node = node, .active = active};
-	hc_list_push(&h->asks, &c->ask_links, n);
+	hc_list_push(&hc_home_busy(c, h)->asks, &c->ask_links, n);
 	return true;
 }
 
@@ -56,14 +57,14 @@ void hc_home_answer(struct hc_core *c, struct hc_home *h, uint32_t ask, int code
 	struct hc_ask *a = &c->asks[ask];
 
 	send_control_r(c, a->node, a->ticket, code, hc_home_cause(c, h));
-	hc_list_del(&h->asks, &c->ask_links, ask);
+	hc_list_del(&hc_home_busy(c, h)->asks, &c->ask_links, ask);
 	*a = (struct hc_ask){0};
 	hc_pool_put(&c->ask_pool, ask);
 }
 
 void hc_home_answer_active(struct hc_core *c, struct hc_home *h)
 {
-	uint32_t n = hc_list_first(&h->asks);
+	uint32_t n = hc_list_first(&hc_home_now(c, h)->asks);
 
 	while (n != HC_NONE && !c->asks[n].active)
 		n = hc_list_next(&c->ask_links, n);
@@ -73,9 +74,9 @@ void hc_home_answer_active(struct hc_core *c, struct hc_home *h)
 
 /* ---- ranks that go ---- */
 
-static bool anyone_left(const struct hc_home *h)
+static bool anyone_left(const struct hc_core *c, const struct hc_home *h)
 {
-	return h->gone < h->nranks;
+	return hc_home_now(c, h)->gone < h->nranks;
 }
 
 static bool only_left(struct hc_core *c, struct hc_home *h)
@@ -91,15 +92,15 @@ static bool only_left(struct hc_core *c, struct hc_home *h)
 static void name_rank(struct hc_core *c, struct hc_home *h, uint32_t rank, const char *what,
 		      char *text, size_t bytes)
 {
-	const struct hc_place *pl = hc_home_place(c, h, rank);
+	const struct hc_who *who = hc_who(c, hc_home_place(c, h, rank));
 
-	snprintf(text, bytes, "rank %u, pid %u on node %s, %s", rank, pl->pid, c->nodes[pl->node],
+	snprintf(text, bytes, "rank %u, pid %u on node %s, %s", rank, who->pid, c->nodes[who->node],
 		 what);
 }
 
 static void damage(struct hc_core *c, struct hc_home *h)
 {
-	hc_home_store(c, h, HOME_DAMAGING, h->cause_kind, hc_home_cause(c, h));
+	hc_home_store(c, h, HOME_DAMAGING, hc_home_busy(c, h)->cause_kind, hc_home_cause(c, h));
 }
 
 #define TELL_EACH 8u /* deaths told one by one; further ones of the same moment in a summary */
@@ -110,14 +111,15 @@ static void damage(struct hc_core *c, struct hc_home *h)
  */
 static void tell_deaths(struct hc_core *c, struct hc_home *h, uint8_t state)
 {
+	struct hc_home_busy *b = hc_home_busy(c, h);
 	char first[HC_CAUSE_MAX], text[HC_CAUSE_MAX];
-	uint32_t i, n, told = 0, first_rank = h->cause_rank, first_pid = h->cause_pid;
-	uint16_t first_kind = h->cause_kind;
+	uint32_t i, n, told = 0, first_rank = b->cause_rank, first_pid = b->cause_pid;
+	uint16_t first_kind = b->cause_kind;
 	struct hc_place *pl;
 
 	hc_str_copy(hc_str(hc_home_cause(c, h)), first, sizeof(first));
 	/* the first cause first: it is what the records keep */
-	for (n = first_rank < h->nranks ? 0 : 1; n <= h->nranks && h->untold; n++) {
+	for (n = first_rank < h->nranks ? 0 : 1; n <= h->nranks && b->untold; n++) {
 		i = n ? n - 1 : first_rank;
 		pl = hc_home_place(c, h, i);
 		if (told == TELL_EACH)
@@ -125,11 +127,12 @@ static void tell_deaths(struct hc_core *c, struct hc_home *h, uint8_t state)
 		if (pl->state != HC_W_member_state_DEAD || pl->told)
 			continue;
 		pl->told = 1;
-		h->untold--;
+		b->untold--;
 		hc_home_set_state(c, h, state);
 		if (i != first_rank) {
 			name_rank(c, h, i, "exited", text, sizeof(text));
-			hc_home_set_cause(c, h, HC_W_event_code_RANK_DIED, i, pl->pid, text);
+			hc_home_set_cause(c, h, HC_W_event_code_RANK_DIED, i, hc_who(c, pl)->pid,
+					  text);
 		}
 		hc_home_tell_state(c, h);
 		if (i != first_rank)
@@ -140,11 +143,12 @@ static void tell_deaths(struct hc_core *c, struct hc_home *h, uint8_t state)
 
 void hc_home_damaged(struct hc_core *c, struct hc_home *h)
 {
+	struct hc_home_busy *b = hc_home_busy(c, h);
 	char line[HC_CAUSE_MAX + 64], name[32];
 
 	HC_TEXT(line, "%s: DAMAGED: %s", hc_home_name(c, h, name, sizeof(name)),
 		hc_home_cause(c, h));
-	hc_emit_log(c, HC_LOG_WARN, h->cause_kind, h->id, h->cause_rank, line);
+	hc_emit_log(c, HC_LOG_WARN, b->cause_kind, h->id, b->cause_rank, line);
 	tell_deaths(c, h, HC_W_domain_state_DAMAGED);
 	hc_split_cancel(c, h->id, HC_E_DAMAGED, hc_home_cause(c, h));
 	hc_gang_home_gone(c, h->id);
@@ -154,14 +158,18 @@ void hc_home_damaged(struct hc_core *c, struct hc_home *h)
 
 static void start_orphan(struct hc_core *c, struct hc_home *h)
 {
-	h->deadline = c->now + c->set.orphan_grace_ns;
-	hc_timers_set(&c->timers, hc_home_number(c, h), h->deadline);
+	struct hc_home_busy *b = hc_home_busy(c, h);
+
+	b->deadline = c->now + c->set.orphan_grace_ns;
+	hc_home_alarm(c, h, b->deadline);
 }
 
 static void send_cut(struct hc_core *c, struct hc_home *h, uint32_t node)
 {
-	struct hc_m_cut m = {
-		.id = h->id, .epoch = h->epoch, .incarnation = c->self.incarnation, .cut = h->cut};
+	struct hc_m_cut m = {.id = h->id,
+			     .epoch = h->epoch,
+			     .incarnation = c->self.incarnation,
+			     .cut = hc_home_now(c, h)->cut};
 
 	hc_emit_send(c, node, &hc_desc_cut, &m);
 }
@@ -174,7 +182,7 @@ static void close_behind(struct hc_core *c, struct hc_home *h, const struct hc_m
 	HC_TEXT(what, "left in order after collective #%llu", (unsigned long long)m->begun);
 	name_rank(c, h, m->rank, what, text, sizeof(text));
 	h->leaving = true;
-	h->cut = m->begun;
+	hc_home_busy(c, h)->cut = m->begun;
 	hc_home_set_cause(c, h, HC_W_event_code_RANK_LEFT, m->rank, m->pid, text);
 	hc_home_set_state(c, h, HC_W_domain_state_DRAINING);
 	hc_home_tell_state(c, h);
@@ -192,7 +200,7 @@ static void rank_lost(struct hc_core *c, struct hc_home *h, const struct hc_m_de
 		HC_TEXT(what, "aborted: %.*s", (int)m->text.len, m->text.p);
 	else
 		HC_TEXT(what, "exited");
-	h->untold++;
+	hc_home_busy(c, h)->untold++;
 	if (h->lost)
 		return; /* the first cause stays */
 	h->lost = true;
@@ -211,29 +219,31 @@ static void ask_cut(struct hc_core *c, struct hc_home *h);
  */
 static void settle(struct hc_core *c, struct hc_home *h, bool at_once)
 {
+	struct hc_home_busy *b = hc_home_busy(c, h);
+
 	if (h->step == HOME_ENDING || h->step == HOME_COMMITTING || h->step == HOME_DAMAGING ||
 	    h->step == HOME_OVER)
 		return;
-	if (!anyone_left(h) && (only_left(c, h) || h->state == HC_W_domain_state_DRAINING)) {
+	if (!anyone_left(c, h) && (only_left(c, h) || h->state == HC_W_domain_state_DRAINING)) {
 		hc_home_end(c, h, HC_W_domain_state_DESTROYED, 0,
 			    only_left(c, h) ? "all ranks left" : hc_home_cause(c, h));
 		return;
 	}
-	if (h->untold && h->state == HC_W_domain_state_DRAINING && !h->leaving) {
+	if (b->untold && h->state == HC_W_domain_state_DRAINING && !h->leaving) {
 		tell_deaths(c, h, HC_W_domain_state_DRAINING);
 		ask_cut(c, h);
 		return;
 	}
-	if (h->untold) {
+	if (b->untold) {
 		damage(c, h);
 		if (at_once)
 			tell_deaths(c, h, HC_W_domain_state_DAMAGED);
 		return;
 	}
-	if (h->wish_end) {
-		h->wish_end = false;
-		hc_home_drain(c, h, h->wish_timeout_ms, h->wish_uid);
-	} else if (!anyone_left(h)) {
+	if (b->wish_end) {
+		b->wish_end = false;
+		hc_home_drain(c, h, b->wish_timeout_ms, b->wish_uid);
+	} else if (!anyone_left(c, h)) {
 		start_orphan(c, h);
 	}
 }
@@ -282,13 +292,15 @@ bool hc_home_departed(struct hc_core *c)
 static struct hc_place *place_of(struct hc_core *c, struct hc_home *h, uint32_t node,
 				 const struct hc_m_depart *m)
 {
+	const struct hc_who *who;
 	struct hc_place *pl;
 
 	if (!h || m->rank >= h->nranks || (m->epoch && m->epoch != h->epoch) ||
 	    h->step == HOME_OVER)
 		return NULL;
 	pl = hc_home_place(c, h, m->rank);
-	if (pl->node != node || pl->pid != m->pid || pl->state == HC_W_member_state_EXPECTED ||
+	who = hc_who(c, pl);
+	if (who->node != node || who->pid != m->pid || pl->state == HC_W_member_state_EXPECTED ||
 	    pl->state == HC_W_member_state_DEAD || pl->state == HC_W_member_state_LEFT)
 		return NULL;
 	return pl;
@@ -308,18 +320,18 @@ void hc_home_on_depart(struct hc_core *c, uint32_t node, const struct hc_m_depar
 			send_control_r(c, node, m->ticket, 0, "");
 		return;
 	}
-	h->gone++;
+	hc_home_busy(c, h)->gone++;
 	c->member_changes++;
 	if (m->why == HC_W_depart_LEFT) {
 		pl->state = HC_W_member_state_LEFT;
-		if (h->state == HC_W_domain_state_ACTIVE && !h->step && anyone_left(h))
+		if (h->state == HC_W_domain_state_ACTIVE && !h->step && anyone_left(c, h))
 			close_behind(c, h, m);
 		depart_stored(c, h, node, m->ticket);
 	} else {
 		pl->state = HC_W_member_state_DEAD;
 		rank_lost(c, h, m);
 	}
-	settle(c, h, died && h->untold == 1);
+	settle(c, h, died && hc_home_now(c, h)->untold == 1);
 }
 
 /* ---- the drain ---- */
@@ -338,24 +350,27 @@ static void send_cut_ask(struct hc_core *c, struct hc_home *h, uint32_t node)
 
 static void ask_cut(struct hc_core *c, struct hc_home *h)
 {
+	struct hc_home_busy *b = hc_home_busy(c, h);
+
 	h->step = HOME_CUTTING;
-	h->cut = h->leaving ? h->cut : 0;
+	b->cut = h->leaving ? b->cut : 0;
 	h->number++;
 	hc_home_ask_each(c, h, send_cut_ask);
 }
 
 void hc_home_drain(struct hc_core *c, struct hc_home *h, uint32_t timeout_ms, uint32_t uid)
 {
+	struct hc_home_busy *b = hc_home_busy(c, h);
 	uint64_t limit = timeout_ms ? timeout_ms * 1000000ull : c->set.drain_timeout_ns;
 	char text[HC_CAUSE_MAX];
 
 	HC_TEXT(text, "destroyed by uid %u", uid);
 	h->leaving = false;
-	h->left = 0;
+	b->left = 0;
 	hc_home_set_cause(c, h, HC_W_event_code_DOMAIN_DRAINING, HC_NONE, 0, text);
 	hc_home_set_state(c, h, HC_W_domain_state_DRAINING);
-	h->deadline = c->now + limit;
-	hc_timers_set(&c->timers, hc_home_number(c, h), h->deadline);
+	b->deadline = c->now + limit;
+	hc_home_alarm(c, h, b->deadline);
 	hc_exchange_cancel(c, h->id, true, HC_E_GONE, text);
 	hc_gang_home_gone(c, h->id);
 	ask_cut(c, h);
@@ -364,13 +379,15 @@ void hc_home_drain(struct hc_core *c, struct hc_home *h, uint32_t timeout_ms, ui
 void hc_home_on_cut_report(struct hc_core *c, uint32_t node, const struct hc_m_cut_report *m)
 {
 	struct hc_home *h = hc_home_by_id(c, m->id);
+	struct hc_home_busy *b;
 
 	if (!h || h->step != HOME_CUTTING || h->epoch != m->epoch || h->number != m->number ||
 	    !hc_home_heard(c, h, node))
 		return;
-	if (m->begun > h->cut)
-		h->cut = m->begun;
-	if (h->pending)
+	b = hc_home_busy(c, h);
+	if (m->begun > b->cut)
+		b->cut = m->begun;
+	if (b->pending)
 		return;
 	h->step = HOME_DRAINING;
 	hc_home_ask_each(c, h, send_cut);
@@ -379,21 +396,23 @@ void hc_home_on_cut_report(struct hc_core *c, uint32_t node, const struct hc_m_c
 void hc_home_on_drain_report(struct hc_core *c, uint32_t node, const struct hc_m_drain_report *m)
 {
 	struct hc_home *h = hc_home_by_id(c, m->id);
+	struct hc_home_busy *b;
 	char text[HC_CAUSE_MAX];
 
 	if (!h || h->epoch != m->epoch || h->number != m->number ||
 	    (h->step != HOME_DRAINING && h->step != HOME_CUTTING))
 		return;
+	b = hc_home_busy(c, h);
 	if (!m->done) {
-		h->left = m->left;
-		h->left_rank = m->rank;
-		h->left_pid = m->pid;
-		h->left_kind = m->op_kind;
-		h->left_number = m->op_number;
-		h->left_age_s = m->age_s;
+		b->left = m->left;
+		b->left_rank = m->rank;
+		b->left_pid = m->pid;
+		b->left_kind = m->op_kind;
+		b->left_number = m->op_number;
+		b->left_age_s = m->age_s;
 		return;
 	}
-	if (h->step != HOME_DRAINING || !hc_home_heard(c, h, node) || h->pending)
+	if (h->step != HOME_DRAINING || !hc_home_heard(c, h, node) || b->pending)
 		return;
 	h->step = HOME_NOTHING;
 	hc_str_copy(hc_str(hc_home_cause(c, h)), text, sizeof(text));
@@ -402,19 +421,20 @@ void hc_home_on_drain_report(struct hc_core *c, uint32_t node, const struct hc_m
 
 static void force(struct hc_core *c, struct hc_home *h)
 {
+	struct hc_home_busy *b = hc_home_busy(c, h);
 	char text[HC_CAUSE_MAX];
 
-	if (h->left)
+	if (b->left)
 		HC_TEXT(text,
 			"forced, %u reference%s left: rank %u, pid %u, %s #%llu, running for at "
 			"least %u s",
-			h->left, h->left == 1 ? "" : "s", h->left_rank, h->left_pid,
-			hc_word_op_kind(h->left_kind), (unsigned long long)h->left_number,
-			h->left_age_s);
+			b->left, b->left == 1 ? "" : "s", b->left_rank, b->left_pid,
+			hc_word_op_kind(b->left_kind), (unsigned long long)b->left_number,
+			b->left_age_s);
 	else
 		HC_TEXT(text,
 			"forced: not every rank reached collective #%llu, that another had begun",
-			(unsigned long long)h->cut);
+			(unsigned long long)b->cut);
 	h->step = HOME_NOTHING;
 	hc_home_end(c, h, HC_W_domain_state_DESTROYED, HC_E_FORCED, text);
 }
@@ -461,14 +481,14 @@ void hc_home_on_control(struct hc_core *c, uint32_t node, const struct hc_m_cont
 		return;
 	if (h->state < HC_W_domain_state_ACTIVE && h->step != HOME_COMMITTING) {
 		HC_TEXT(text, "destroyed by uid %u while it formed", m->uid);
-		h->wish_end = true;
+		hc_home_busy(c, h)->wish_end = true;
 		hc_home_cancel(c, h, HC_NONE, HC_E_GONE, text);
 		return;
 	}
 	if (h->step == HOME_COMMITTING || h->step == HOME_DAMAGING) {
-		h->wish_end = true;
-		h->wish_uid = m->uid;
-		h->wish_timeout_ms = m->timeout_ms;
+		hc_home_busy(c, h)->wish_end = true;
+		hc_home_busy(c, h)->wish_uid = m->uid;
+		hc_home_busy(c, h)->wish_timeout_ms = m->timeout_ms;
 	} else if (h->state != HC_W_domain_state_DRAINING || h->leaving) {
 		hc_home_drain(c, h, m->timeout_ms, m->uid);
 	}

@@ -13,29 +13,70 @@
 #include "emit.h"
 #include "pages.h"
 #include "session.h"
+#include "texts.h"
 #include "sync.h"
 #include "user.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* ---- life ---- */
+/* ---- the busy side ---- */
 
-uint64_t hc_name_key(uint32_t uid, struct hc_str name)
+static const struct hc_part_busy at_rest = {.event_node = HC_NONE};
+
+const struct hc_part_busy *hc_part_now(const struct hc_core *c, const struct hc_part *p)
 {
-	const struct hc_hash_key k = {0x68636f6d6d2d6e6d, uid};
-
-	return hc_hash(&k, name.p, name.len);
+	return p->busy == HC_NONE ? &at_rest : &c->part_busy[p->busy];
 }
+
+struct hc_part_busy *hc_part_busy(struct hc_core *c, struct hc_part *p)
+{
+	if (p->busy == HC_NONE) {
+		p->busy = hc_pool_get(&c->part_busy_pool);
+		hc_assert(p->busy != HC_NONE); /* as many as parts */
+		c->part_busy[p->busy] = at_rest;
+		c->part_busy[p->busy].part = hc_part_number(c, p);
+	}
+	return &c->part_busy[p->busy];
+}
+
+void hc_part_alarm(struct hc_core *c, struct hc_part *p, uint64_t at)
+{
+	if (p->busy == HC_NONE && at == HC_NEVER)
+		return;
+	hc_part_busy(c, p);
+	hc_timers_set(&c->timers, hc_part_busy_number(c, p), at);
+}
+
+static void drop_busy(struct hc_core *c, struct hc_part *p)
+{
+	const struct hc_part_busy *b = hc_part_now(c, p);
+
+	if (p->busy == HC_NONE)
+		return;
+	hc_assert(!b->queued && !b->step && !b->asks.count);
+	hc_part_alarm(c, p, HC_NEVER);
+	hc_pool_put(&c->part_busy_pool, p->busy);
+	p->busy = HC_NONE;
+}
+
+void hc_part_rest(struct hc_core *c, struct hc_part *p)
+{
+	const struct hc_part_busy *b = hc_part_now(c, p);
+
+	if (p->state == HC_W_domain_state_ACTIVE && !b->queued && !b->step && !b->draining &&
+	    !b->samples && !b->asks.count)
+		drop_busy(c, p);
+}
+
+/* ---- life ---- */
 
 static void set_name(struct hc_core *c, struct hc_part *p, struct hc_str name)
 {
 	if (!name.len || p->name != HC_NONE)
 		return;
-	p->name = hc_pool_get(&c->name_pool);
-	hc_assert(p->name != HC_NONE);
-	hc_str_copy(name, c->names[p->name], HC_PART_NAME);
-	hc_index_add(&c->part_by_name, hc_name_key(p->uid, name), hc_part_number(c, p));
+	p->name = hc_name_get(c, hc_part_number(c, p), p->uid, name);
+	hc_index_add_in(&c->part_by_name, p->name);
 }
 
 static struct hc_part *part_begin(struct hc_core *c, uint32_t n, uint32_t uid, uint32_t nranks,
@@ -49,7 +90,7 @@ static struct hc_part *part_begin(struct hc_core *c, uint32_t n, uint32_t uid, u
 	p->uid = uid;
 	p->nranks = nranks;
 	p->seats = HC_NONE;
-	p->name = p->cause = p->event_node = HC_NONE;
+	p->name = p->cause = p->busy = HC_NONE;
 	p->home_node = HC_SELF_NODE;
 	p->state = HC_W_domain_state_FORMING;
 	set_name(c, p, name);
@@ -70,7 +111,7 @@ struct hc_part *hc_part_open(struct hc_core *c, uint64_t key_a, uint64_t key_b, 
 	p = part_begin(c, n, uid, nranks, name);
 	p->key_a = key_a;
 	p->key_b = key_b;
-	hc_index_add(&c->part_by_key, hc_part_key(key_a, key_b), n);
+	hc_index_add_in(&c->part_by_key, n);
 	return p;
 }
 
@@ -91,6 +132,8 @@ struct hc_part *hc_part_restore(struct hc_core *c, uint32_t slot, uint32_t reuse
 
 void hc_part_restored(struct hc_core *c, struct hc_part *p, const struct hc_m_domain_row *m)
 {
+	struct hc_part_busy *b;
+
 	p->epoch = m->epoch;
 	p->number = m->number;
 	p->state = m->state;
@@ -98,21 +141,27 @@ void hc_part_restored(struct hc_core *c, struct hc_part *p, const struct hc_m_do
 	p->weight = m->weight;
 	p->key_a = m->key_a;
 	p->key_b = m->key_b;
-	hc_index_add(&c->part_by_key, hc_part_key(p->key_a, p->key_b), hc_part_number(c, p));
-	p->cut = m->cut;
-	p->cut_set = m->state == HC_W_domain_state_DRAINING ? HC_CUT_SET : HC_CUT_NONE;
+	hc_index_add_in(&c->part_by_key, hc_part_number(c, p));
+	if (m->state == HC_W_domain_state_DRAINING) {
+		b = hc_part_busy(c, p);
+		b->cut = m->cut;
+		b->cut_set = HC_CUT_SET;
+	}
 	if (m->state == HC_W_domain_state_DAMAGED)
 		hc_part_set_cause(c, p, HC_W_event_code_DOMAIN_DAMAGED, HC_NONE, 0, m->cause);
 }
 
 struct hc_part *hc_part_by_name(struct hc_core *c, uint32_t uid, struct hc_str name)
 {
+	struct hc_part *p;
 	uint32_t n;
 
 	for (n = hc_index_find(&c->part_by_name, hc_name_key(uid, name)); n != HC_NONE;
-	     n = hc_index_next(&c->part_by_name, n))
-		if (c->parts[n].uid == uid && hc_str_eq(hc_str(c->names[c->parts[n].name]), name))
-			return &c->parts[n];
+	     n = hc_index_next(&c->part_by_name, n)) {
+		p = hc_part(c, c->names[n].owner);
+		if (p->uid == uid && hc_str_eq(hc_str(c->names[n].text), name))
+			return p;
+	}
 	return NULL;
 }
 
@@ -135,22 +184,23 @@ void hc_part_set_id(struct hc_core *c, struct hc_part *p, uint64_t id)
 	if (p->id)
 		return;
 	p->id = id;
-	hc_index_add(&c->part_by_id, id, hc_part_number(c, p));
+	hc_index_add_in(&c->part_by_id, hc_part_number(c, p));
 }
 
 void hc_part_free(struct hc_core *c, struct hc_part *p)
 {
 	uint32_t n = hc_part_number(c, p);
 
-	hc_assert(!p->nseats && !p->queued && !p->asks.count);
+	hc_assert(!p->nseats);
+	drop_busy(c, p);
 	hc_index_del(&c->part_by_key, n);
 	hc_index_del(&c->part_by_id, n);
-	hc_index_del(&c->part_by_name, n);
-	hc_timers_set(&c->timers, hc_part_timer(c, n), HC_NEVER);
 	if (p->seats != HC_NONE)
 		hc_spans_put(&c->seat_spans, p->seats, p->order);
-	if (p->name != HC_NONE)
+	if (p->name != HC_NONE) {
+		hc_index_del(&c->part_by_name, p->name);
 		hc_pool_put(&c->name_pool, p->name);
+	}
 	if (p->cause != HC_NONE)
 		hc_pool_put(&c->cause_pool, p->cause);
 	p->name = p->cause = p->seats = HC_NONE;
@@ -167,7 +217,7 @@ void hc_part_free(struct hc_core *c, struct hc_part *p)
 
 void hc_part_close_if_empty(struct hc_core *c, struct hc_part *p)
 {
-	if (!p->nseats && !p->work && p->state == HC_W_domain_state_FORMING)
+	if (!p->nseats && !hc_part_now(c, p)->work && p->state == HC_W_domain_state_FORMING)
 		hc_part_free(c, p);
 }
 
@@ -179,6 +229,8 @@ static void seat_move(struct hc_core *c, uint32_t from, uint32_t to)
 	struct hc_seat *s = &c->seats[to];
 
 	*s = c->seats[from];
+	if (s->flags & SEAT_READ)
+		c->readings[to] = c->readings[from];
 	/* in place: a process that is being reaped counts the seats that it has passed */
 	if (s->process != HC_NONE)
 		hc_list_move(&c->processes[s->process].seats, &c->seat_links, from, to);
@@ -211,8 +263,9 @@ uint32_t hc_part_add_seat(struct hc_core *c, struct hc_part *p, uint32_t rank, u
 	if (!seats_grow(c, p))
 		return HC_NONE;
 	n = p->seats + p->nseats++;
-	c->seats[n] = (struct hc_seat){.rank = rank,
-				       .device = device,
+	hc_assert(rank < HC_RANKS_MAX && device <= HC_DEVICE_LAST);
+	c->seats[n] = (struct hc_seat){.rank = (uint16_t)rank,
+				       .device = (uint16_t)device,
 				       .part = hc_part_number(c, p),
 				       .process = HC_NONE,
 				       .block = HC_NONE,
@@ -238,8 +291,9 @@ void hc_part_release_seat(struct hc_core *c, uint32_t seat)
 	hc_session_unbind(c, seat);
 	if (s->flags & SEAT_DEVICE)
 		hc_device_release(c, s->device, process, s->flags & SEAT_SHARED);
-	s->flags = 0;
-	s->running = 0;
+	s->flags &= SEAT_READ;
+	if (s->flags)
+		c->readings[seat].running = 0;
 	c->member_changes++;
 }
 
@@ -272,22 +326,22 @@ uint32_t hc_part_find_seat(const struct hc_core *c, const struct hc_part *p, uin
 void hc_part_set_cause(struct hc_core *c, struct hc_part *p, uint16_t kind, uint32_t rank,
 		       uint32_t pid, struct hc_str text)
 {
-	p->cause_kind = kind;
-	p->cause_rank = p->event_rank = rank;
-	p->cause_pid = p->event_pid = pid;
-	if (p->cause == HC_NONE)
-		p->cause = hc_pool_get(&c->cause_pool);
-	if (p->cause != HC_NONE)
-		hc_str_copy(text, c->causes[p->cause], HC_CAUSE_MAX);
+	struct hc_part_busy *b = hc_part_busy(c, p);
+
+	b->cause_kind = kind;
+	b->cause_rank = b->event_rank = rank;
+	b->cause_pid = b->event_pid = pid;
+	hc_cause_set(c, &p->cause, text);
 }
 
 const char *hc_part_cause(const struct hc_core *c, const struct hc_part *p)
 {
-	return p->cause == HC_NONE ? "" : c->causes[p->cause];
+	return hc_cause_text(c, p->cause);
 }
 
 void hc_part_publish(struct hc_core *c, struct hc_part *p, bool fence)
 {
+	const struct hc_part_busy *b = hc_part_now(c, p);
 	struct hc_action *a = hc_emit_action(c, HC_ACT_PUBLISH);
 	size_t len = strlen(hc_part_cause(c, p));
 
@@ -299,12 +353,12 @@ void hc_part_publish(struct hc_core *c, struct hc_part *p, bool fence)
 	a->u.publish.number = p->number;
 	a->u.publish.nranks = p->nranks;
 	a->u.publish.state = p->state;
-	a->u.publish.cut_set = p->cut_set;
-	a->u.publish.cut = p->cut;
+	a->u.publish.cut_set = b->cut_set;
+	a->u.publish.cut = b->cut;
 	a->u.publish.fence = fence;
-	a->u.publish.cause_kind = p->cause_kind;
-	a->u.publish.cause_rank = p->cause_rank;
-	a->u.publish.cause_pid = p->cause_pid;
+	a->u.publish.cause_kind = b->cause_kind;
+	a->u.publish.cause_rank = b->cause_rank;
+	a->u.publish.cause_pid = b->cause_pid;
 	memcpy(c->out->bytes + c->out->used, hc_part_cause(c, p), len);
 	a->len = (uint32_t)len;
 	c->out->used += (uint32_t)len;
@@ -383,7 +437,7 @@ static bool reserve(struct hc_core *c, struct hc_part *p)
 
 	for (i = 0; i < p->nseats; i++) {
 		t = &c->seats[p->seats + i];
-		s = hc_session_get(c, t->session);
+		s = hc_session_get(c, hc_seat_session(t));
 		if (!s || t->block != HC_NONE)
 			continue;
 		t->block = hc_session_block(c, s);
@@ -409,6 +463,7 @@ static void answer_prepare(struct hc_core *c, struct hc_part *p, uint32_t node, 
 /* Store this node's rows; the part goes on with its step when they are. */
 static void store(struct hc_core *c, struct hc_part *p, enum hc_part_step step)
 {
+	struct hc_part_busy *b = hc_part_busy(c, p);
 	struct hc_m_domain_row row = {.id = p->id,
 				      .epoch = p->epoch,
 				      .state = p->state,
@@ -421,7 +476,7 @@ static void store(struct hc_core *c, struct hc_part *p, enum hc_part_step step)
 	uint32_t i;
 
 	if (p->name != HC_NONE)
-		row.name = hc_str(c->names[p->name]);
+		row.name = hc_str(c->names[p->name].text);
 	for (i = 0; i < p->nseats; i++) {
 		const struct hc_seat *s = &c->seats[p->seats + i];
 		struct hc_m_member_row r = {
@@ -435,10 +490,11 @@ static void store(struct hc_core *c, struct hc_part *p, enum hc_part_step step)
 		hc_assert(!hc_arr_put(&row.members, c->scratch, HC_OUT_BYTES, &hc_desc_member_row,
 				      HC_PROTO_MAX, &r));
 	}
-	p->stored = hc_emit_put_domain(c, p->id, &row);
-	if (!p->step)
-		hc_list_push(&c->storing, &c->store_links, hc_part_timer(c, hc_part_number(c, p)));
-	p->step = (uint8_t)step;
+	b->stored = hc_emit_put_domain(c, p->id, &row);
+	p->kept = true;
+	if (!b->step)
+		hc_list_push(&c->storing, &c->store_links, hc_part_busy_number(c, p));
+	b->step = (uint8_t)step;
 }
 
 void hc_part_on_prepare(struct hc_core *c, uint32_t node, const struct hc_m_prepare *m)
@@ -454,7 +510,8 @@ void hc_part_on_prepare(struct hc_core *c, uint32_t node, const struct hc_m_prep
 	uint32_t retry_ms = HC_NONE;
 	int r;
 
-	if (!p || p->state > HC_W_domain_state_ACTIVATING || p->step || !p->nseats) {
+	if (!p || p->state > HC_W_domain_state_ACTIVATING || hc_part_now(c, p)->step ||
+	    !p->nseats) {
 		hc_emit_send(c, node, &hc_desc_prepared, &no);
 		return;
 	}
@@ -491,7 +548,7 @@ static void open_part(struct hc_core *c, struct hc_part *p)
 	for (i = 0; i < p->nseats; i++)
 		c->seats[p->seats + i].state = HC_W_member_state_READY;
 	hc_part_publish(c, p, false);
-	p->event = HC_W_event_code_DOMAIN_ACTIVE;
+	hc_part_busy(c, p)->event = HC_W_event_code_DOMAIN_ACTIVE;
 	hc_part_add_work(c, p, WORK_JOINED | WORK_NOTIFY);
 }
 
@@ -499,7 +556,8 @@ void hc_part_on_commit(struct hc_core *c, uint32_t node, const struct hc_m_commi
 {
 	struct hc_part *p = hc_part_of_home(c, node, m->id);
 
-	if (!p || p->state != HC_W_domain_state_ACTIVATING || p->epoch != m->epoch || p->step)
+	if (!p || p->state != HC_W_domain_state_ACTIVATING || p->epoch != m->epoch ||
+	    hc_part_now(c, p)->step)
 		return;
 	p->nranks = m->nranks;
 	p->number = m->number;
@@ -511,9 +569,10 @@ void hc_part_on_commit(struct hc_core *c, uint32_t node, const struct hc_m_commi
 
 void hc_part_stored(struct hc_core *c, struct hc_part *p)
 {
-	enum hc_part_step step = p->step;
+	struct hc_part_busy *b = hc_part_busy(c, p);
+	enum hc_part_step step = b->step;
 
-	p->step = PART_NOTHING;
+	b->step = PART_NOTHING;
 	switch (step) {
 	case PART_NOTHING: return;
 	case PART_PREPARING: answer_prepare(c, p, p->home_node, 0, HC_NONE, ""); return;
@@ -524,33 +583,38 @@ void hc_part_stored(struct hc_core *c, struct hc_part *p)
 /* What is being stored is not waited for any more. */
 static void forget_step(struct hc_core *c, struct hc_part *p)
 {
-	if (p->step)
-		hc_list_del(&c->storing, &c->store_links, hc_part_timer(c, hc_part_number(c, p)));
-	p->step = PART_NOTHING;
+	struct hc_part_busy *b = hc_part_busy(c, p); /* it goes on to end */
+
+	if (b->step)
+		hc_list_del(&c->storing, &c->store_links, hc_part_busy_number(c, p));
+	b->step = PART_NOTHING;
 }
 
 void hc_part_on_cancel(struct hc_core *c, uint32_t node, const struct hc_m_cancel *m)
 {
 	struct hc_part *p = hc_part_of_home(c, node, m->id);
+	struct hc_part_busy *b;
 
 	if (!p || p->state >= HC_W_domain_state_ACTIVE)
 		return;
-	if (p->stored)
+	if (p->kept)
 		hc_emit_del_domain(c, p->id);
 	forget_step(c, p);
 	p->state = HC_W_domain_state_FAILED;
-	p->code = m->code;
-	p->cut = m->retry_after_ms; /* of a domain that never was: when to come again */
+	b = hc_part_busy(c, p);
+	b->code = m->code;
+	b->cut = m->retry_after_ms; /* of a domain that never was: when to come again */
 	hc_part_set_cause(c, p, HC_W_event_code_DOMAIN_FAILED, HC_NONE, 0, m->text);
 	hc_channel_part_gone(c, p);
 	hc_index_del(&c->part_by_key, hc_part_number(c, p));
-	p->event = HC_W_event_code_DOMAIN_FAILED;
+	b->event = HC_W_event_code_DOMAIN_FAILED;
 	hc_part_add_work(c, p, WORK_FAIL | WORK_NOTIFY | WORK_CLOSE);
 }
 
 void hc_part_on_state(struct hc_core *c, uint32_t node, const struct hc_m_state *m)
 {
 	struct hc_part *p = hc_part_of_home(c, node, m->id);
+	struct hc_part_busy *b;
 	char name[HC_NAME_MAX + 1];
 	bool closes, same;
 
@@ -562,13 +626,14 @@ void hc_part_on_state(struct hc_core *c, uint32_t node, const struct hc_m_state 
 	closes = p->state == HC_W_domain_state_ACTIVE;
 	p->number = m->number;
 	p->state = m->state;
-	p->event = m->kind;
+	b = hc_part_busy(c, p);
+	b->event = m->kind;
 	/* what comes to the same state later is told, but the first cause stays */
 	if (!same)
 		hc_part_set_cause(c, p, m->kind, m->rank, m->pid, m->text);
-	p->event_rank = m->rank;
-	p->event_pid = m->pid;
-	p->event_node = hc_core_find_node(c, hc_str_copy(m->node, name, sizeof(name)));
+	b->event_rank = m->rank;
+	b->event_pid = m->pid;
+	b->event_node = hc_core_find_node(c, hc_str_copy(m->node, name, sizeof(name)));
 	if (m->state == HC_W_domain_state_DAMAGED)
 		hc_channel_part_gone(c, p);
 	hc_part_publish(c, p, closes && m->state == HC_W_domain_state_SUSPENDED);
@@ -578,19 +643,21 @@ void hc_part_on_state(struct hc_core *c, uint32_t node, const struct hc_m_state 
 void hc_part_on_gone(struct hc_core *c, uint32_t node, const struct hc_m_gone *m)
 {
 	struct hc_part *p = hc_part_of_home(c, node, m->id);
+	struct hc_part_busy *b;
 
 	if (!p || p->epoch != m->epoch ||
 	    (m->state != HC_W_domain_state_DESTROYED && m->state != HC_W_domain_state_FAILED))
 		return;
-	if (p->stored && node != HC_SELF_NODE)
+	if (p->kept && node != HC_SELF_NODE)
 		hc_emit_del_domain(c, p->id);
 	forget_step(c, p);
 	p->state = m->state;
 	p->number++;
-	p->event = m->state == HC_W_domain_state_FAILED ? HC_W_event_code_DOMAIN_FAILED
+	b = hc_part_busy(c, p);
+	b->event = m->state == HC_W_domain_state_FAILED ? HC_W_event_code_DOMAIN_FAILED
 							: HC_W_event_code_DOMAIN_DESTROYED;
-	p->code = HC_E_GONE;
-	hc_part_set_cause(c, p, p->event, HC_NONE, 0, m->text);
+	b->code = HC_E_GONE;
+	hc_part_set_cause(c, p, b->event, HC_NONE, 0, m->text);
 	hc_channel_part_gone(c, p);
 	hc_index_del(&c->part_by_key, hc_part_number(c, p));
 	if (p->published)
@@ -610,7 +677,7 @@ void hc_part_depart(struct hc_core *c, struct hc_part *p, uint32_t seat, uint8_t
 				.rank = s->rank,
 				.pid = s->process == HC_NONE ? 0 : c->processes[s->process].pid,
 				.why = why,
-				.begun = s->begun,
+				.begun = hc_seat_reading(c, seat)->begun,
 				.ticket = ticket,
 				.text = hc_str(text)};
 
@@ -632,7 +699,7 @@ void hc_part_seat_died(struct hc_core *c, uint32_t seat)
 	}
 	hc_part_release_seat(c, seat);
 	s->state = HC_W_member_state_DEAD;
-	if (p->draining)
+	if (hc_part_now(c, p)->draining)
 		hc_part_judge_drain(c, p);
 }
 

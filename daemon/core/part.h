@@ -21,18 +21,17 @@ struct hc_part *hc_part_open(struct hc_core *c, uint64_t key_a, uint64_t key_b, 
 struct hc_part *hc_part_restore(struct hc_core *c, uint32_t slot, uint32_t reuse, uint64_t id,
 				uint32_t uid, uint32_t nranks, struct hc_str name);
 void hc_part_restored(struct hc_core *c, struct hc_part *p, const struct hc_m_domain_row *m);
+/* Its busy side: taken when it has none; as it is, or as it is at rest; given back if it rests. */
+struct hc_part_busy *hc_part_busy(struct hc_core *c, struct hc_part *p);
+const struct hc_part_busy *hc_part_now(const struct hc_core *c, const struct hc_part *p);
+void hc_part_rest(struct hc_core *c, struct hc_part *p);
+/* hc_part_timeout at that time, or (HC_NEVER) not. */
+void hc_part_alarm(struct hc_core *c, struct hc_part *p, uint64_t at);
 void hc_part_set_id(struct hc_core *c, struct hc_part *p, uint64_t id);
 struct hc_part *hc_part_by_id(struct hc_core *c, uint64_t id);
 /* The same, when `node` is its home: the only one that it obeys. */
 struct hc_part *hc_part_of_home(struct hc_core *c, uint32_t node, uint64_t id);
 struct hc_part *hc_part_by_name(struct hc_core *c, uint32_t uid, struct hc_str name);
-/* What the indexes of names are keyed by. */
-uint64_t hc_name_key(uint32_t uid, struct hc_str name);
-/* What the index of keys is keyed by. */
-static inline uint64_t hc_part_key(uint64_t key_a, uint64_t key_b)
-{
-	return key_a ^ (key_b * 31);
-}
 /* That rank is here, of that process (0: nobody has attached to it yet). */
 bool hc_part_has(const struct hc_core *c, const struct hc_part *p, uint32_t rank, uint32_t pid);
 /* Of those that are not formed: the one that has this rank; or else one that is forming still. */
@@ -44,6 +43,8 @@ void hc_part_drop_seat(struct hc_core *c, struct hc_part *p, uint32_t seat);
 /* The seat takes its device; or lets go its process, session, block and device. */
 void hc_part_take_device(struct hc_core *c, uint32_t seat, bool shared);
 void hc_part_release_seat(struct hc_core *c, uint32_t seat);
+/* What was last read of its operations; nothing, when it was never read. */
+const struct hc_reading *hc_seat_reading(const struct hc_core *c, uint32_t seat);
 uint32_t hc_part_find_seat(const struct hc_core *c, const struct hc_part *p, uint32_t rank);
 /* The part has no seat left and may go at once (forming), or stays. */
 void hc_part_close_if_empty(struct hc_core *c, struct hc_part *p);

@@ -46,7 +46,7 @@ struct hc_part *hc_part_by_key(struct hc_core *c, uint64_t key_a, uint64_t key_b
 	struct hc_part *p, *forming = NULL;
 	uint32_t n;
 
-	for (n = hc_index_find(&c->part_by_key, hc_part_key(key_a, key_b)); n != HC_NONE;
+	for (n = hc_index_find(&c->part_by_key, key_a); n != HC_NONE;
 	     n = hc_index_next(&c->part_by_key, n)) {
 		p = &c->parts[n];
 		if (p->key_a != key_a || p->key_b != key_b || p->state >= HC_W_domain_state_ACTIVE)
@@ -97,7 +97,7 @@ static int attach_check(struct hc_core *c, const struct hc_part *p, uint32_t sea
 static int attach_block(struct hc_core *c, struct hc_session *s, const struct hc_seat *t,
 			uint32_t wanted, uint32_t *block, char *text, size_t bytes)
 {
-	bool own = t->session == s->id && t->block == wanted;
+	bool own = hc_seat_session(t) == s->id && t->block == wanted;
 
 	*block = wanted == HC_NONE ? hc_session_block(c, s) : wanted;
 	if (*block == HC_NONE) {
@@ -143,20 +143,21 @@ static void take_seat(struct hc_core *c, struct hc_part *p, struct hc_session *s
 static void tell_state(struct hc_core *c, const struct hc_part *p, const struct hc_session *s,
 		       uint32_t seat)
 {
-	struct hc_m_event e = {.kind = p->cause_kind,
+	const struct hc_part_busy *b = hc_part_now(c, p);
+	struct hc_m_event e = {.kind = b->cause_kind,
 			       .id = p->id,
 			       .epoch = p->epoch,
 			       .state = p->state,
 			       .number = p->number,
-			       .rank = p->cause_rank,
-			       .pid = p->cause_pid,
+			       .rank = b->cause_rank,
+			       .pid = b->cause_pid,
 			       .node = hc_str(c->nodes[p->home_node])};
 	uint32_t i;
 
-	if (p->state == HC_W_domain_state_ACTIVE || p->work & WORK_NOTIFY)
+	if (p->state == HC_W_domain_state_ACTIVE || b->work & WORK_NOTIFY)
 		return;
 	for (i = p->seats; i < p->seats + p->nseats; i++)
-		if (i != seat && c->seats[i].session == s->id)
+		if (i != seat && hc_seat_session(&c->seats[i]) == s->id)
 			return; /* told with another rank */
 	if (p->cause != HC_NONE)
 		e.text = hc_str(c->causes[p->cause]);
@@ -186,7 +187,7 @@ void hc_join_attach(struct hc_core *c, struct hc_session *s, uint32_t request,
 		refuse(c, s, request, r, text);
 		return;
 	}
-	back = c->seats[seat].process != HC_NONE && c->seats[seat].session != s->id;
+	back = c->seats[seat].process != HC_NONE && hc_seat_session(&c->seats[seat]) != s->id;
 	take_seat(c, p, s, request, 0, seat, block);
 	hc_part_answer_joined(c, p, seat);
 	if (back)
@@ -199,7 +200,7 @@ void hc_join_attach(struct hc_core *c, struct hc_session *s, uint32_t request,
 static bool is_lost(struct hc_core *c, const struct hc_seat *t, uint32_t process)
 {
 	return t->process == process && t->state == HC_W_member_state_DETACHED &&
-	       !hc_session_get(c, t->session);
+	       !hc_session_get(c, hc_seat_session(t));
 }
 
 static bool may_come_back(const struct hc_part *p)
@@ -213,7 +214,7 @@ bool hc_part_come_back(struct hc_core *c, struct hc_session *s, uint32_t request
 	struct hc_part *p;
 	uint32_t seat = HC_NONE, block, n;
 
-	for (n = hc_index_find(&c->part_by_key, hc_part_key(key_a, key_b)); n != HC_NONE;
+	for (n = hc_index_find(&c->part_by_key, key_a); n != HC_NONE;
 	     n = hc_index_next(&c->part_by_key, n)) {
 		p = &c->parts[n];
 		if (p->key_a != key_a || p->key_b != key_b || !may_come_back(p))
@@ -253,7 +254,7 @@ bool hc_join_back_together(struct hc_core *c, const struct join *j, const struct
 	struct hc_part *p = NULL;
 	uint32_t i;
 
-	for (i = hc_index_find(&c->part_by_key, hc_part_key(j->key_a, j->key_b)); i != HC_NONE;
+	for (i = hc_index_find(&c->part_by_key, j->key_a); i != HC_NONE;
 	     i = hc_index_next(&c->part_by_key, i)) {
 		p = &c->parts[i];
 		if (p->key_a == j->key_a && p->key_b == j->key_b && may_come_back(p) &&
@@ -278,7 +279,7 @@ static bool is_lost_local(struct hc_core *c, struct hc_part *p, uint32_t process
 
 	if (p->nranks != n || p->nseats != n || !may_come_back(p))
 		return false;
-	if (name.len ? p->name == HC_NONE || !hc_str_eq(hc_str(c->names[p->name]), name)
+	if (name.len ? p->name == HC_NONE || !hc_str_eq(hc_str(c->names[p->name].text), name)
 		     : p->name != HC_NONE)
 		return false;
 	for (i = 0; i < n; i++) {

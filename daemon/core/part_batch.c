@@ -273,7 +273,7 @@ static void put_item(struct hc_core *c, struct hc_session *s, const struct hc_ba
 		const struct hc_seat *t = &c->seats[p->seats + i];
 		struct hc_m_seat seat = {.rank = t->rank, .device = t->device, .block = t->block};
 
-		if (t->session != s->id)
+		if (hc_seat_session(t) != s->id)
 			continue;
 		d.seats++;
 		hc_assert(!hc_arr_put(&m->seats, c->scratch + HC_OUT_BYTES / 2, HC_OUT_BYTES / 2,

@@ -39,49 +39,71 @@ static uint32_t now_s(const struct hc_core *c)
 	return (uint32_t)(c->now / 1000000000u);
 }
 
+const struct hc_reading *hc_seat_reading(const struct hc_core *c, uint32_t seat)
+{
+	static const struct hc_reading none;
+
+	return c->seats[seat].flags & SEAT_READ ? &c->readings[seat] : &none;
+}
+
+static struct hc_reading *reading_of(struct hc_core *c, uint32_t seat)
+{
+	if (!(c->seats[seat].flags & SEAT_READ))
+		c->readings[seat] = (struct hc_reading){0};
+	c->seats[seat].flags |= SEAT_READ;
+	return &c->readings[seat];
+}
+
 void hc_part_ask_sample(struct hc_core *c, struct hc_part *p, uint32_t seat)
 {
 	struct hc_seat *s = &c->seats[seat];
 	struct hc_action *a;
+	struct hc_reading *rd;
 
 	s->flags &= (uint8_t)~SEAT_SAMPLED;
 	if (!holds_place(s) || s->process == HC_NONE || s->block == HC_NONE) {
 		s->flags |= SEAT_SAMPLED;
-		if (!s->running)
-			s->since_s = now_s(c);
-		s->running = holds_place(s) && s->process != HC_NONE ? 1 : 0;
+		rd = reading_of(c, seat);
+		if (!rd->running)
+			rd->since_s = now_s(c);
+		rd->running = holds_place(s) && s->process != HC_NONE ? 1 : 0;
 		return;
 	}
 	a = hc_emit_action(c, HC_ACT_SCAN);
-	a->session = s->session;
+	a->session = hc_seat_session(s);
 	a->u.scan.domain = p->id;
 	a->u.scan.epoch = p->epoch;
 	a->u.scan.rank = s->rank;
 	a->u.scan.block = s->block;
 	a->u.scan.pid = c->processes[s->process].pid;
 	a->u.scan.started = c->processes[s->process].started;
-	p->samples++;
+	hc_part_busy(c, p)->samples++;
 }
 
-static void take_sample(struct hc_core *c, struct hc_seat *s, const struct hc_event *ev)
+static void take_sample(struct hc_core *c, uint32_t seat, const struct hc_event *ev)
 {
-	bool was = s->running && s->begun == ev->u.ops.begun;
+	struct hc_reading *rd = reading_of(c, seat);
+	bool was = rd->running && rd->begun == ev->u.ops.begun;
 
-	s->flags |= SEAT_SAMPLED;
-	s->begun = ev->u.ops.begun;
-	s->running = ev->u.ops.readable ? ev->u.ops.running : 1;
-	s->op_kind = ev->u.ops.kind;
+	c->seats[seat].flags |= SEAT_SAMPLED;
+	rd->begun = ev->u.ops.begun;
+	rd->running = ev->u.ops.readable ? ev->u.ops.running : 1;
+	rd->op_kind = ev->u.ops.kind;
 	if (!was)
-		s->since_s = now_s(c);
+		rd->since_s = now_s(c);
 }
 
 /* ---- judging ---- */
 
-static bool seat_done(const struct hc_part *p, const struct hc_seat *s)
+static bool seat_done(const struct hc_core *c, const struct hc_part *p, uint32_t seat)
 {
-	if (!holds_place(s))
+	const struct hc_part_busy *b = hc_part_now(c, p);
+	const struct hc_reading *rd = hc_seat_reading(c, seat);
+
+	if (!holds_place(&c->seats[seat]))
 		return true;
-	return !s->running && (!p->cut_wait || s->process == HC_NONE || s->begun >= p->cut);
+	return !rd->running &&
+	       (!b->cut_wait || c->seats[seat].process == HC_NONE || rd->begun >= b->cut);
 }
 
 static void report_cut(struct hc_core *c, struct hc_part *p)
@@ -93,9 +115,9 @@ static void report_cut(struct hc_core *c, struct hc_part *p)
 	uint32_t i;
 
 	for (i = 0; i < p->nseats; i++)
-		if (c->seats[p->seats + i].begun > m.begun)
-			m.begun = c->seats[p->seats + i].begun;
-	p->reported = true;
+		if (hc_seat_reading(c, p->seats + i)->begun > m.begun)
+			m.begun = hc_seat_reading(c, p->seats + i)->begun;
+	hc_part_busy(c, p)->reported = true;
 	hc_emit_send(c, p->home_node, &hc_desc_cut_report, &m);
 }
 
@@ -110,19 +132,20 @@ static void report_drain(struct hc_core *c, struct hc_part *p, bool done)
 
 	for (i = 0; i < p->nseats; i++) {
 		const struct hc_seat *s = &c->seats[p->seats + i];
+		const struct hc_reading *rd = hc_seat_reading(c, p->seats + i);
 
-		if (seat_done(p, s))
+		if (seat_done(c, p, p->seats + i))
 			continue;
-		m.left += s->running;
-		if (!s->running || m.rank != HC_NONE)
+		m.left += rd->running;
+		if (!rd->running || m.rank != HC_NONE)
 			continue;
 		m.rank = s->rank;
 		m.pid = s->process == HC_NONE ? 0 : c->processes[s->process].pid;
-		m.op_kind = s->op_kind;
-		m.op_number = s->begun;
-		m.age_s = now_s(c) - s->since_s;
+		m.op_kind = rd->op_kind;
+		m.op_number = rd->begun;
+		m.age_s = now_s(c) - rd->since_s;
 	}
-	m.done = p->drained = done;
+	m.done = hc_part_busy(c, p)->drained = done;
 	hc_emit_send(c, p->home_node, &hc_desc_drain_report, &m);
 }
 
@@ -131,7 +154,7 @@ static bool all_done(const struct hc_core *c, const struct hc_part *p)
 	uint32_t i;
 
 	for (i = 0; i < p->nseats; i++)
-		if (!seat_done(p, &c->seats[p->seats + i]))
+		if (!seat_done(c, p, p->seats + i))
 			return false;
 	return true;
 }
@@ -142,14 +165,15 @@ static bool all_done(const struct hc_core *c, const struct hc_part *p)
  */
 static void judge_cut(struct hc_core *c, struct hc_part *p)
 {
-	bool done = all_done(c, p), closed = p->cut_set == HC_CUT_CLOSED;
+	struct hc_part_busy *b = hc_part_busy(c, p);
+	bool done = all_done(c, p), closed = b->cut_set == HC_CUT_CLOSED;
 
 	if (done == closed) {
 		/* closed and done: over; open and not done: how it stands */
 		report_drain(c, p, done);
 		return;
 	}
-	p->cut_set = done ? HC_CUT_CLOSED : HC_CUT_SET;
+	b->cut_set = done ? HC_CUT_CLOSED : HC_CUT_SET;
 	hc_part_publish(c, p, done);
 	if (done)
 		hc_part_add_work(c, p, WORK_SCAN);
@@ -159,30 +183,35 @@ static void judge_cut(struct hc_core *c, struct hc_part *p)
 
 void hc_part_judge_drain(struct hc_core *c, struct hc_part *p)
 {
-	if (p->samples || p->work & WORK_SCAN)
+	const struct hc_part_busy *b = hc_part_now(c, p);
+
+	if (b->samples || b->work & WORK_SCAN)
 		return;
 	hc_part_answer_leave(c, p, HC_NONE, 0, "");
-	if (!p->draining || p->drained || p->state != HC_W_domain_state_DRAINING)
+	b = hc_part_now(c, p);
+	if (!b->draining || b->drained || p->state != HC_W_domain_state_DRAINING)
 		return;
-	if (!p->reported)
+	if (!b->reported)
 		report_cut(c, p);
-	else if (p->cut_set != HC_CUT_NONE)
+	else if (b->cut_set != HC_CUT_NONE)
 		judge_cut(c, p);
 }
 
 void hc_part_sample(struct hc_core *c, const struct hc_event *ev)
 {
 	struct hc_part *p = hc_part_by_id(c, ev->u.ops.domain);
+	const struct hc_part_busy *b;
 	uint32_t seat;
 
 	if (!p || p->epoch != ev->u.ops.epoch)
 		return;
 	seat = hc_part_find_seat(c, p, ev->u.ops.rank);
-	if (p->samples)
-		p->samples--;
+	b = hc_part_now(c, p);
+	if (b->samples)
+		hc_part_busy(c, p)->samples--;
 	if (seat != HC_NONE)
-		take_sample(c, &c->seats[seat], ev);
-	if (!p->samples && !(p->work & WORK_SCAN))
+		take_sample(c, seat, ev);
+	if (!b->samples && !(b->work & WORK_SCAN))
 		hc_part_judge_drain(c, p);
 }
 
@@ -191,7 +220,8 @@ static uint64_t first_leave(const struct hc_core *c, const struct hc_part *p)
 	uint64_t first = HC_NEVER;
 	uint32_t n;
 
-	for (n = hc_list_first(&p->asks); n != HC_NONE; n = hc_list_next(&c->ask_links, n))
+	for (n = hc_list_first(&hc_part_now(c, p)->asks); n != HC_NONE;
+	     n = hc_list_next(&c->ask_links, n))
 		if (c->asks[n].deadline < first)
 			first = c->asks[n].deadline;
 	return first;
@@ -200,14 +230,15 @@ static uint64_t first_leave(const struct hc_core *c, const struct hc_part *p)
 /* While anything waits for references: look again in a second, or at a leave's deadline. */
 static void arm(struct hc_core *c, struct hc_part *p)
 {
+	const struct hc_part_busy *b = hc_part_now(c, p);
 	uint64_t at = HC_NEVER, leave = first_leave(c, p);
 
-	if ((p->draining && !p->drained) || p->asks.count)
+	if ((b->draining && !b->drained) || b->asks.count)
 		at = c->now + RESCAN_NS;
 	/* one that has passed is answered as soon as its seat has been read */
 	if (leave > c->now && leave < at)
 		at = leave;
-	hc_timers_set(&c->timers, hc_part_timer(c, hc_part_number(c, p)), at);
+	hc_part_alarm(c, p, at);
 }
 
 /* ---- the home's words ---- */
@@ -215,21 +246,23 @@ static void arm(struct hc_core *c, struct hc_part *p)
 void hc_part_on_cut_ask(struct hc_core *c, uint32_t node, const struct hc_m_cut_ask *m)
 {
 	struct hc_part *p = hc_part_of_home(c, node, m->id);
+	struct hc_part_busy *b;
 	bool first;
 
 	if (!p || p->epoch != m->epoch || m->number <= p->number ||
 	    p->state < HC_W_domain_state_ACTIVE || p->state > HC_W_domain_state_DRAINING)
 		return;
-	first = !p->draining;
+	b = hc_part_busy(c, p);
+	first = !b->draining;
 	p->number = m->number;
 	p->state = HC_W_domain_state_DRAINING;
-	p->draining = true;
-	p->reported = p->drained = false;
-	p->cut_wait = m->wait_cut == 1;
-	p->cut_set = HC_CUT_NONE;
+	b->draining = true;
+	b->reported = b->drained = false;
+	b->cut_wait = m->wait_cut == 1;
+	b->cut_set = HC_CUT_NONE;
 	hc_part_set_cause(c, p, HC_W_event_code_DOMAIN_DRAINING, HC_NONE, 0, m->text);
 	hc_part_publish(c, p, true);
-	p->event = HC_W_event_code_DOMAIN_DRAINING;
+	b->event = HC_W_event_code_DOMAIN_DRAINING;
 	hc_part_add_work(c, p, first ? WORK_SCAN | WORK_NOTIFY : WORK_SCAN);
 	arm(c, p);
 }
@@ -237,34 +270,41 @@ void hc_part_on_cut_ask(struct hc_core *c, uint32_t node, const struct hc_m_cut_
 void hc_part_on_cut(struct hc_core *c, uint32_t node, const struct hc_m_cut *m)
 {
 	struct hc_part *p = hc_part_of_home(c, node, m->id);
+	struct hc_part_busy *b;
 
 	if (!p || p->epoch != m->epoch || p->state != HC_W_domain_state_DRAINING)
 		return;
-	p->cut = m->cut;
-	p->cut_set = HC_CUT_SET;
-	p->drained = false;
+	b = hc_part_busy(c, p);
+	b->cut = m->cut;
+	b->cut_set = HC_CUT_SET;
+	b->drained = false;
 	hc_part_publish(c, p, false);
-	if (p->draining)
+	if (b->draining)
 		hc_part_add_work(c, p, WORK_SCAN);
 }
 
 /* ---- clients ---- */
+
+static bool waits_for_references(const struct hc_core *c, const struct hc_part *p)
+{
+	return hc_part_now(c, p)->draining || hc_part_now(c, p)->asks.count;
+}
 
 void hc_part_ops_ended(struct hc_core *c, struct hc_session *s, uint64_t id)
 {
 	struct hc_part *p = hc_part_by_id(c, id);
 	uint32_t i;
 
-	if (!p || !(p->draining || p->asks.count))
+	if (!p || !waits_for_references(c, p))
 		return;
 	for (i = 0; i < p->nseats && hc_emit_room(c); i++)
-		if (c->seats[p->seats + i].session == s->id)
+		if (hc_seat_session(&c->seats[p->seats + i]) == s->id)
 			hc_part_ask_sample(c, p, p->seats + i);
 }
 
 void hc_part_timeout(struct hc_core *c, struct hc_part *p)
 {
-	if (p->draining || p->asks.count)
+	if (waits_for_references(c, p))
 		hc_part_add_work(c, p, WORK_SCAN);
 	if (hc_part_answer_leave(c, p, HC_NONE, 0, ""))
 		arm(c, p);
@@ -322,11 +362,11 @@ void hc_part_leave(struct hc_core *c, struct hc_session *s, uint32_t request,
 				.rank = m->rank,
 				.deadline = c->now + (m->timeout_ms ? m->timeout_ms * 1000000ull
 								    : c->set.drain_timeout_ns)};
-	hc_list_push(&p->asks, &c->ask_links, n);
+	hc_list_push(&hc_part_busy(c, p)->asks, &c->ask_links, n);
 	c->seats[seat].flags |= SEAT_LEAVING;
 	hc_part_ask_sample(c, p, seat);
 	arm(c, p);
-	if (!p->samples)
+	if (!hc_part_now(c, p)->samples)
 		hc_part_judge_drain(c, p);
 }
 
@@ -335,17 +375,19 @@ static bool leave_one(struct hc_core *c, struct hc_part *p, struct hc_ask *a)
 {
 	uint32_t seat = hc_part_find_seat(c, p, a->rank);
 	struct hc_seat *s = seat == HC_NONE ? NULL : &c->seats[seat];
+	const struct hc_reading *rd;
 	char text[256];
 	int code = 0;
 
 	if (s && holds_place(s)) {
-		if (!(s->flags & SEAT_SAMPLED) || (s->running && c->now < a->deadline))
+		rd = hc_seat_reading(c, seat);
+		if (!(s->flags & SEAT_SAMPLED) || (rd->running && c->now < a->deadline))
 			return false;
-		if (s->running) {
+		if (rd->running) {
 			HC_TEXT(text,
 				"rank %u left by force: %u reference%s left, the last %s #%llu",
-				a->rank, s->running, s->running == 1 ? "" : "s",
-				hc_word_op_kind(s->op_kind), (unsigned long long)s->begun);
+				a->rank, rd->running, rd->running == 1 ? "" : "s",
+				hc_word_op_kind(rd->op_kind), (unsigned long long)rd->begun);
 			code = HC_E_FORCED;
 		}
 		let_go(c, p, seat, code ? 0 : hc_ask_open(c, a->session, a->request));
@@ -364,12 +406,12 @@ static bool leave_one(struct hc_core *c, struct hc_part *p, struct hc_ask *a)
 bool hc_part_answer_leave(struct hc_core *c, struct hc_part *p, uint32_t seat, int code,
 			  const char *text)
 {
-	uint32_t n = hc_list_first(&p->asks), next;
+	uint32_t n = hc_list_first(&hc_part_now(c, p)->asks), next;
 	struct hc_ask *a;
 
 	for (; n != HC_NONE; n = next) {
 		if (!hc_emit_room(c)) {
-			hc_timers_set(&c->timers, hc_part_timer(c, hc_part_number(c, p)), c->now);
+			hc_part_alarm(c, p, c->now);
 			return false;
 		}
 		next = hc_list_next(&c->ask_links, n);
@@ -380,10 +422,11 @@ bool hc_part_answer_leave(struct hc_core *c, struct hc_part *p, uint32_t seat, i
 			hc_emit_error(c, a->session, a->request, code, text);
 		else if (!code && !leave_one(c, p, a))
 			continue;
-		hc_list_del(&p->asks, &c->ask_links, n);
+		hc_list_del(&hc_part_busy(c, p)->asks, &c->ask_links, n);
 		*a = (struct hc_ask){0};
 		hc_pool_put(&c->ask_pool, n);
 	}
+	hc_part_rest(c, p);
 	return true;
 }
 

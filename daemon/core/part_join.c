@@ -79,7 +79,7 @@ static void take_over(struct hc_core *c, struct hc_part *p, uint32_t seat, const
 		       "the same process asked for this rank again; that request is answered");
 	s->flags = (uint8_t)((s->flags & ~SEAT_BATCH) | SEAT_WAITS | (j->batch ? SEAT_BATCH : 0));
 	s->request = j->request;
-	if (s->session == j->s->id)
+	if (hc_seat_session(s) == j->s->id)
 		return;
 	hc_session_unbind(c, seat);
 	hc_session_bind(c, seat, j->s);
@@ -98,10 +98,11 @@ static void arrive(struct hc_core *c, const struct hc_part *p, const struct join
 static bool other_list(struct hc_core *c, const struct hc_part *p, const struct hc_seat *held,
 		       const struct join *j)
 {
+	const struct hc_part_busy *b = hc_part_now(c, p);
 	char text[256];
 
 	if (p->state != HC_W_domain_state_FORMING ||
-	    (p->list_a == j->list_a && p->list_b == j->list_b))
+	    (b->list_a == j->list_a && b->list_b == j->list_b))
 		return false;
 	HC_TEXT(text,
 		"the ranks have different tables or member lists: processes %u and %u on node %s "
@@ -212,16 +213,18 @@ static uint32_t any_device(struct hc_core *c, const struct join *j)
 struct hc_part *hc_join_part(struct hc_core *c, const struct join *j)
 {
 	struct hc_part *p = part_known(c, j);
+	struct hc_part_busy *b;
 	char text[HC_NAME_MAX + 128];
 	int r;
 
 	if (!p) {
 		p = hc_part_open(c, j->key_a, j->key_b, uid_of(c, j->s), j->nranks, j->name);
 		if (p) {
-			p->home_node = j->home;
-			p->quiet = j->batch;
-			p->list_a = j->list_a;
-			p->list_b = j->list_b;
+			p->home_node = (uint16_t)j->home;
+			b = hc_part_busy(c, p);
+			b->quiet = j->batch;
+			b->list_a = j->list_a;
+			b->list_b = j->list_b;
 		}
 	}
 	if (!p) {
@@ -340,7 +343,7 @@ static bool again_after(struct hc_core *c, const struct join *j)
 		return false;
 	seat = hc_part_find_seat(c, p, j->rank);
 	if (seat == HC_NONE || c->seats[seat].process != j->s->process ||
-	    c->seats[seat].session != j->s->id || c->seats[seat].block == HC_NONE)
+	    hc_seat_session(&c->seats[seat]) != j->s->id || c->seats[seat].block == HC_NONE)
 		return false;
 	c->seats[seat].request = j->request;
 	c->seats[seat].flags |= SEAT_WAITS;

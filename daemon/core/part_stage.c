@@ -99,7 +99,7 @@ void hc_join_add_device(struct hc_core *c, struct hc_session *s, uint32_t reques
 		return;
 	h = hc_home_by_id(c, p->id);
 	r = HC_E_INVALID;
-	if (!h || !h->staged)
+	if (!h || !hc_home_now(c, h)->staged)
 		HC_TEXT(text, "only a created domain is given devices: the ranks of this one join");
 	else if (p->state != HC_W_domain_state_FORMING || !p->id)
 		HC_TEXT(text, "the domain is %s: devices are added before it is activated",

@@ -25,22 +25,25 @@
 
 void hc_part_refuse(struct hc_core *c, const struct hc_seat *s, int code, const char *text)
 {
+	const uint64_t session = hc_seat_session(s);
+	const struct hc_part *p = hc_part(c, s->part);
+
 	if (!(s->flags & SEAT_WAITS))
 		return;
 	if (s->flags & SEAT_BATCH)
-		hc_batch_refused(c, s->session, s->request, code, text);
-	else if (hc_session_get(c, s->session) && code == HC_E_AGAIN &&
-		 hc_part(c, s->part)->state == HC_W_domain_state_FAILED)
-		hc_emit_again(c, s->session, s->request, (uint32_t)hc_part(c, s->part)->cut, text);
-	else if (hc_session_get(c, s->session))
-		hc_emit_error(c, s->session, s->request, code, text);
+		hc_batch_refused(c, session, s->request, code, text);
+	else if (hc_session_get(c, session) && code == HC_E_AGAIN &&
+		 p->state == HC_W_domain_state_FAILED)
+		hc_emit_again(c, session, s->request, (uint32_t)hc_part_now(c, p)->cut, text);
+	else if (hc_session_get(c, session))
+		hc_emit_error(c, session, s->request, code, text);
 }
 
 /* Does the seat wait for this very request? */
 static bool waits_for(const struct hc_seat *t, const struct hc_seat *s)
 {
-	return t->session == s->session && t->request == s->request && t->flags & SEAT_WAITS &&
-	       !((t->flags ^ s->flags) & SEAT_BATCH);
+	return hc_seat_session(t) == hc_seat_session(s) && t->request == s->request &&
+	       t->flags & SEAT_WAITS && !((t->flags ^ s->flags) & SEAT_BATCH);
 }
 
 /* Refuse the join that this seat waits for, once for all seats of the request. */
@@ -64,7 +67,8 @@ void hc_part_fail_join(struct hc_core *c, struct hc_part *p, uint32_t seat, int 
 void hc_part_answer_joined(struct hc_core *c, struct hc_part *p, uint32_t seat)
 {
 	const struct hc_seat first = c->seats[seat];
-	struct hc_session *s = hc_session_get(c, first.session);
+	const uint64_t session = hc_seat_session(&first);
+	struct hc_session *s = hc_session_get(c, session);
 	uint32_t slab = hc_part_number(c, p) / HC_SLAB_RECORDS, i;
 	struct hc_m_joined m = {.id = p->id,
 				.epoch = p->epoch,
@@ -74,7 +78,7 @@ void hc_part_answer_joined(struct hc_core *c, struct hc_part *p, uint32_t seat)
 	char name[32];
 
 	if (p->name != HC_NONE)
-		m.name = hc_str(c->names[p->name]);
+		m.name = hc_str(c->names[p->name].text);
 	else if (!(first.flags & SEAT_BATCH)) {
 		HC_TEXT(name, "domain-%016llx", (unsigned long long)p->id);
 		m.name = hc_str(name);
@@ -92,12 +96,12 @@ void hc_part_answer_joined(struct hc_core *c, struct hc_part *p, uint32_t seat)
 				      HC_PROTO_MAX, &r));
 	}
 	if (first.flags & SEAT_BATCH)
-		hc_batch_joined(c, first.session, first.request, p);
+		hc_batch_joined(c, session, first.request, p);
 	if (!s || first.flags & SEAT_BATCH)
 		return;
 	m.slab_sent = !(s->slabs >> (slab & 63) & 1);
 	s->slabs |= 1ull << (slab & 63);
-	hc_emit_grant(c, first.session, first.request, &hc_desc_joined, &m,
+	hc_emit_grant(c, session, first.request, &hc_desc_joined, &m,
 		      m.slab_sent ? HC_GRANT_SLAB : HC_GRANT_NONE, p->uid, slab);
 }
 
@@ -105,21 +109,24 @@ void hc_part_answer_joined(struct hc_core *c, struct hc_part *p, uint32_t seat)
 
 void hc_part_add_work(struct hc_core *c, struct hc_part *p, unsigned bits)
 {
-	if (!p->work)
-		p->cursor = 0;
+	struct hc_part_busy *b = hc_part_busy(c, p);
+
+	if (!b->work)
+		b->cursor = 0;
 	/* what is being told changes, or something comes before it: begin that again */
-	if (p->work && (bits & -bits) <= (unsigned)(p->work & -p->work))
-		p->cursor = 0;
-	p->work |= (uint8_t)bits;
-	if (!p->queued) {
-		p->queued = true;
-		hc_list_push(&c->work, &c->work_links, hc_part_number(c, p));
+	if (b->work && (bits & -bits) <= (unsigned)(b->work & -b->work))
+		b->cursor = 0;
+	b->work |= (uint8_t)bits;
+	if (!b->queued) {
+		b->queued = true;
+		hc_list_push(&c->work, &c->work_links, p->busy);
 	}
 }
 
 static void tell(struct hc_core *c, struct hc_part *p, struct hc_session *s)
 {
-	struct hc_m_event e = {.kind = p->event,
+	const struct hc_part_busy *b = hc_part_now(c, p);
+	struct hc_m_event e = {.kind = b->event,
 			       .id = p->id,
 			       .epoch = p->epoch,
 			       .state = p->state,
@@ -133,13 +140,13 @@ static void tell(struct hc_core *c, struct hc_part *p, struct hc_session *s)
 		return;
 	s->mark = c->mark;
 	if (p->state != HC_W_domain_state_ACTIVE) {
-		e.rank = p->event_rank;
-		e.pid = p->event_pid;
-		if (p->event_rank != HC_NONE && p->event_node != HC_NONE)
-			e.node = hc_str(c->nodes[p->event_node]);
+		e.rank = b->event_rank;
+		e.pid = b->event_pid;
+		if (b->event_rank != HC_NONE && b->event_node != HC_NONE)
+			e.node = hc_str(c->nodes[b->event_node]);
 		HC_TEXT(text, "rank %u, pid %u on node %.*s, %s", e.rank, e.pid, (int)e.node.len,
-			e.node.p, p->event == HC_W_event_code_RANK_ABORTED ? "aborted" : "exited");
-		e.text = hc_str(p->event_rank == p->cause_rank ? hc_part_cause(c, p) : text);
+			e.node.p, b->event == HC_W_event_code_RANK_ABORTED ? "aborted" : "exited");
+		e.text = hc_str(b->event_rank == b->cause_rank ? hc_part_cause(c, p) : text);
 	}
 	hc_emit_event(c, s->id, &e);
 }
@@ -165,6 +172,7 @@ static bool tell_watchers(struct hc_core *c, struct hc_part *p)
 /* One seat's share of the work of kind `bit`. */
 static void work_seat(struct hc_core *c, struct hc_part *p, enum hc_work bit, uint32_t seat)
 {
+	struct hc_part_busy *b = hc_part_busy(c, p);
 	struct hc_seat *s = &c->seats[seat];
 
 	switch (bit) {
@@ -174,10 +182,10 @@ static void work_seat(struct hc_core *c, struct hc_part *p, enum hc_work bit, ui
 			hc_part_answer_joined(c, p, seat);
 		return;
 	case WORK_NOTIFY:
-		if (!p->quiet || p->event != HC_W_event_code_DOMAIN_ACTIVE)
-			tell(c, p, hc_session_get(c, s->session));
+		if (!b->quiet || b->event != HC_W_event_code_DOMAIN_ACTIVE)
+			tell(c, p, hc_session_get(c, hc_seat_session(s)));
 		return;
-	case WORK_FAIL: hc_part_fail_join(c, p, seat, p->code, hc_part_cause(c, p)); return;
+	case WORK_FAIL: hc_part_fail_join(c, p, seat, b->code, hc_part_cause(c, p)); return;
 	case WORK_CLOSE: hc_part_drop_seat(c, p, seat); return;
 	}
 }
@@ -185,46 +193,52 @@ static void work_seat(struct hc_core *c, struct hc_part *p, enum hc_work bit, ui
 /* All seats have had their share of `bit`. */
 static void work_over(struct hc_core *c, struct hc_part *p, enum hc_work bit)
 {
+	struct hc_part_busy *b = hc_part_busy(c, p);
+
 	if (bit == WORK_NOTIFY && !tell_watchers(c, p)) {
-		p->cursor = HC_NONE; /* the seats have been told */
+		b->cursor = HC_NONE; /* the seats have been told */
 		return;
 	}
 	if (bit == WORK_CLOSE && !hc_part_answer_leave(c, p, HC_NONE, 0, hc_part_cause(c, p)))
 		return;
-	p->work &= (uint8_t)~bit;
-	p->cursor = 0;
+	b->work &= (uint8_t)~bit;
+	b->cursor = 0;
 	if (bit == WORK_SCAN)
 		hc_part_judge_drain(c, p);
-	if (p->work)
+	if (b->work)
 		return;
-	hc_list_del(&c->work, &c->work_links, hc_part_number(c, p));
-	p->queued = false;
+	hc_list_del(&c->work, &c->work_links, p->busy);
+	b->queued = false;
 	if (bit == WORK_CLOSE)
 		hc_part_free(c, p);
+	else
+		hc_part_rest(c, p);
 }
 
 bool hc_part_work(struct hc_core *c)
 {
 	uint32_t n = hc_list_first(&c->work), i;
+	struct hc_part_busy *b;
 	struct hc_part *p;
 	enum hc_work bit;
 
 	if (n == HC_NONE)
 		return false;
-	p = hc_part(c, n);
-	bit = (enum hc_work)(p->work & -p->work);
-	if (bit == WORK_NOTIFY && !p->cursor)
+	b = &c->part_busy[n];
+	p = hc_part(c, b->part);
+	bit = (enum hc_work)(b->work & -b->work);
+	if (bit == WORK_NOTIFY && !b->cursor)
 		c->mark++;
 	for (i = 0; i < SLICE && hc_emit_room(c); i++) {
 		/* seats go from the end while closing, so that the rest stays where it is */
-		if (bit == WORK_CLOSE ? !p->nseats : p->cursor >= p->nseats) {
+		if (bit == WORK_CLOSE ? !p->nseats : b->cursor >= p->nseats) {
 			work_over(c, p, bit);
 			return true;
 		}
 		if (bit == WORK_CLOSE)
 			work_seat(c, p, bit, p->seats + p->nseats - 1);
 		else
-			work_seat(c, p, bit, p->seats + p->cursor++);
+			work_seat(c, p, bit, p->seats + b->cursor++);
 	}
 	return true;
 }

@@ -8,6 +8,7 @@
 #include "home.h"
 #include "part.h"
 #include "session.h"
+#include "who.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -86,20 +87,18 @@ static bool seat(struct hc_core *c, struct hc_part *p, const struct hc_m_member_
 	return true;
 }
 
-static void place(struct hc_home *h, struct hc_place *pl, const struct hc_m_member_row *r)
+static void place(struct hc_core *c, struct hc_home *h, const struct hc_m_member_row *r)
 {
+	struct hc_place *pl = hc_home_place(c, h, r->rank);
+
 	*pl = (struct hc_place){
-		.started = r->started,
-		.pid = r->pid,
-		.device = r->device,
-		.uid = r->uid,
-		.limit_ms = HC_NONE,
-		.node = HC_SELF_NODE,
+		.device = (uint16_t)r->device,
 		.state = r->state == HC_W_member_state_JOINED ? HC_W_member_state_READY : r->state,
 		.told = r->state == HC_W_member_state_DEAD ? 2 : 0};
+	hc_who_take(c, pl, HC_SELF_NODE, r->pid, r->started);
 	h->arrived++;
-	h->attached += r->pid != 0;
-	h->gone += r->state == HC_W_member_state_DEAD || r->state == HC_W_member_state_LEFT;
+	if (r->state == HC_W_member_state_DEAD || r->state == HC_W_member_state_LEFT)
+		hc_home_busy(c, h)->gone++;
 }
 
 static bool members(struct hc_core *c, struct hc_home *h, struct hc_part *p, struct hc_arr a)
@@ -107,10 +106,10 @@ static bool members(struct hc_core *c, struct hc_home *h, struct hc_part *p, str
 	struct hc_m_member_row r;
 
 	while (hc_arr_next(&a, &hc_desc_member_row, HC_PROTO_MAX, &r)) {
-		if (r.rank >= h->nranks ||
+		if (r.rank >= h->nranks || r.device > HC_DEVICE_LAST ||
 		    hc_home_place(c, h, r.rank)->state != HC_W_member_state_EXPECTED)
 			return false;
-		place(h, hc_home_place(c, h, r.rank), &r);
+		place(c, h, &r);
 		if (!seat(c, p, &r))
 			return false;
 	}
@@ -178,9 +177,10 @@ void hc_restore_row(struct hc_core *c, struct hc_str row)
 		say(c, &m, "its members contradict each other, or are above ranks_max");
 		return;
 	}
-	if (h->gone == h->nranks) /* nobody is left whose death would end it */
-		hc_timers_set(&c->timers, hc_home_number(c, h), c->now + c->set.orphan_grace_ns);
+	if (hc_home_now(c, h)->gone == h->nranks) /* nobody is left whose death would end it */
+		hc_home_alarm(c, h, c->now + c->set.orphan_grace_ns);
 	hc_part_publish(c, p, false);
+	hc_home_rest(c, h);
 }
 
 void hc_restore_start(struct hc_core *c)

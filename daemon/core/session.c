@@ -27,12 +27,15 @@ struct hc_session *hc_session_get(struct hc_core *c, uint64_t id)
 
 static uint32_t process_find(struct hc_core *c, uint32_t pid, uint64_t started)
 {
+	const struct hc_process *last = &c->processes[c->process_last];
 	uint32_t n;
 
+	if ((last->sessions || last->seats.count) && last->pid == pid && last->started == started)
+		return c->process_last;
 	for (n = hc_index_find(&c->process_index, pid); n != HC_NONE;
 	     n = hc_index_next(&c->process_index, n))
 		if (c->processes[n].started == started)
-			return n;
+			return c->process_last = n;
 	return HC_NONE;
 }
 
@@ -50,7 +53,7 @@ uint32_t hc_session_process(struct hc_core *c, const struct hc_cred *cred, bool 
 		c->processes[n].pid = cred->pid;
 		c->processes[n].uid = cred->uid;
 		c->processes[n].started = cred->started;
-		hc_index_add(&c->process_index, cred->pid, n);
+		hc_index_add_in(&c->process_index, n);
 	}
 	return n;
 }
@@ -94,7 +97,6 @@ void hc_session_hello(struct hc_core *c, const struct hc_event *ev)
 	uint32_t slot = (uint32_t)ev->session, n;
 	struct hc_m_hello m;
 	struct hc_session *s;
-	uint64_t *blocks;
 	bool fresh;
 	char text[160];
 
@@ -123,9 +125,8 @@ void hc_session_hello(struct hc_core *c, const struct hc_event *ev)
 		return;
 	}
 	s = &c->sessions[slot];
-	blocks = s->blocks;
 	memset(s, 0, sizeof(*s));
-	s->blocks = blocks;
+	s->blocks = &c->session_blocks[(size_t)slot * BLOCK_WORDS];
 	s->blocks[0] = 1ull << HC_NONCE_BLOCK; /* never given to a rank */
 	s->id = ev->session;
 	s->process = n;
@@ -226,6 +227,7 @@ void hc_session_dead(struct hc_core *c, uint32_t pid, uint64_t started)
 static void reap_one(struct hc_core *c, struct hc_process *p)
 {
 	uint32_t seat = hc_list_first(&p->seats);
+	uint64_t id;
 
 	if (p->dead) {
 		hc_part_seat_died(c, seat);
@@ -235,7 +237,8 @@ static void reap_one(struct hc_core *c, struct hc_process *p)
 	p->reap_left--;
 	hc_list_del(&p->seats, &c->seat_links, seat);
 	hc_list_push(&p->seats, &c->seat_links, seat);
-	if (c->seats[seat].session && !hc_session_get(c, c->seats[seat].session))
+	id = hc_seat_session(&c->seats[seat]);
+	if (id && !hc_session_get(c, id))
 		hc_part_seat_detached(c, seat);
 }
 
@@ -298,6 +301,12 @@ bool hc_session_block_claim(struct hc_session *s, uint32_t block)
 
 /* ---- seats ---- */
 
+static void set_session(struct hc_seat *t, uint64_t id)
+{
+	t->session_serial = (uint32_t)(id >> 32);
+	t->session_slot = (uint16_t)id; /* below sessions, which is at most HC_SESSIONS_MAX */
+}
+
 void hc_session_hold(struct hc_core *c, uint32_t seat, uint32_t process)
 {
 	hc_assert(c->seats[seat].process == HC_NONE);
@@ -311,7 +320,7 @@ void hc_session_bind(struct hc_core *c, uint32_t seat, struct hc_session *s)
 
 	hc_assert(t->process == HC_NONE);
 	t->process = s->process;
-	t->session = s->id;
+	set_session(t, s->id);
 	s->seats++;
 	hc_list_push(&c->processes[s->process].seats, &c->seat_links, seat);
 }
@@ -319,16 +328,17 @@ void hc_session_bind(struct hc_core *c, uint32_t seat, struct hc_session *s)
 void hc_session_unbind(struct hc_core *c, uint32_t seat)
 {
 	struct hc_seat *t = &c->seats[seat];
-	struct hc_session *s = hc_session_get(c, t->session);
+	const uint64_t session = hc_seat_session(t);
+	struct hc_session *s = hc_session_get(c, session);
 	uint32_t n = t->process;
 
 	if (n == HC_NONE)
 		return;
 	if (s)
 		s->seats--;
-	hc_session_block_free(c, t->session, t->block);
+	hc_session_block_free(c, session, t->block);
 	t->block = HC_NONE;
-	t->session = 0;
+	set_session(t, 0);
 	t->process = HC_NONE;
 	hc_list_del(&c->processes[n].seats, &c->seat_links, seat);
 	process_leave(c, n);

@@ -13,6 +13,12 @@
  *
  *        session --> process --> seats --> part ==messages==> home --> places (rank -> who)
  *
+ * Most domains are ACTIVE and nothing happens to them, and there may be very many. Such a home or
+ * part is *at rest*: it has only what it is known by. What matters only while it forms, changes,
+ * is damaged or ends, and its place in lists and timers, is its *busy* side, taken when it is
+ * first wanted and given back at rest. For the same reason places share what they know of a
+ * process (hc_who), and what is sampled of a seat stands apart from it (hc_reading).
+ *
  * Work that touches many ranks is a set of `work` bits on the part (or a process that is being
  * reaped) with a cursor; core.c runs it in slices. A ring message is taken only when no such
  * work is left, so what a part tells its ranks is always the state that it holds.
@@ -44,6 +50,7 @@ struct hc_wish {
 
 /* What a uid has, see user.h. */
 struct hc_user {
+	uint32_t uid;
 	uint32_t held[2];    /* by enum hc_hold */
 	uint32_t charged[2]; /* domains, by enum hc_charge */
 	uint32_t waits;      /* clients that wait for the exchange of a domain of it */
@@ -75,7 +82,7 @@ struct hc_session {
 	uint32_t seats;
 	uint64_t requests;
 	uint64_t events_lost; /* as the shell told last */
-	uint64_t *blocks;     /* bitmap of the arena */
+	uint64_t *blocks;     /* bitmap of the arena, in session_blocks */
 	char build[48], job[48];
 };
 
@@ -90,19 +97,26 @@ struct hc_device {
 
 /* A rank on this node. */
 struct hc_seat {
-	uint32_t rank, device;
 	uint32_t part;
 	uint32_t process; /* HC_NONE while nobody is attached */
-	uint64_t session; /* 0 = detached */
 	uint32_t request; /* id of the join that waits */
 	uint32_t block;
-	uint64_t begun; /* of the last sample */
-	uint32_t running;
-	uint32_t since_s; /* when the present operation was first seen running, core seconds */
-	uint8_t op_kind;
+	uint32_t session_serial; /* hc_seat_session(): high and low half */
+	uint16_t session_slot;
+	uint16_t rank, device;
 	uint8_t state; /* HC_W_member_state_* */
 	uint8_t flags;
 };
+/* What was last read of its operations; of a seat with SEAT_READ, under the seat's number. */
+struct hc_reading {
+	uint64_t begun;
+	uint32_t running;
+	uint32_t since_s; /* when the present operation was first seen running, core seconds */
+	uint8_t op_kind;
+};
+#define HC_SESSIONS_MAX 65536u /* slots fit into a seat */
+#define HC_RANKS_MAX    65536u
+#define HC_DEVICE_LAST  65534u
 enum {
 	SEAT_WAITS = 1,   /* a join request waits for its answer */
 	SEAT_SAMPLED = 2, /* read in this round */
@@ -111,6 +125,7 @@ enum {
 	SEAT_DEVICE = 16, /* it holds its device */
 	SEAT_BATCH = 32,  /* with WAITS: `request` is the number of an item of a batch */
 	SEAT_PAGE = 64,   /* its process has the sync page */
+	SEAT_READ = 128,  /* it has a hc_reading */
 };
 
 enum hc_work {                  /* of a part, done in this order */
@@ -125,41 +140,60 @@ enum hc_work {                  /* of a part, done in this order */
 struct hc_part {
 	uint64_t id; /* 0 until the home's first word */
 	uint64_t key_a, key_b;
-	uint64_t list_a, list_b; /* of the first joiner here, 0 = none */
-	uint32_t uid, home_node;
+	uint32_t uid;
 	uint32_t epoch, number, nranks;
 	uint32_t seats, nseats; /* first seat, how many */
 	uint32_t reuse;         /* of the slot */
-	uint32_t name;          /* cell of core->names, HC_NONE */
+	uint32_t name;          /* of core->names, HC_NONE */
 	uint32_t cause;         /* cell of core->causes, HC_NONE */
-	uint32_t cursor;
-	uint32_t samples; /* seats that are being read */
-	uint64_t cut;
-	uint32_t cause_rank, cause_pid;
-	uint32_t event_rank, event_pid, event_node; /* whom the notification under way names */
-	uint16_t cause_kind, code;                  /* code: outcome for the joins that fail */
-	uint16_t event; /* HC_W_event_code_* of the notification under way */
-	uint8_t order, state, work, step, priority, weight;
-	uint8_t cut_set; /* enum hc_page_cut */
-	bool queued, draining, cut_wait, reported, drained, published;
-	bool quiet;          /* made by a batch: that it is ACTIVE is told by the answer alone */
-	struct hc_list asks; /* leave requests that wait; links: ask_links */
-	uint64_t stored;     /* PERSIST number that is waited for */
+	uint32_t busy;          /* of core->part_busy, HC_NONE at rest */
+	uint16_t home_node;
+	uint8_t order, state, priority, weight;
+	bool published;
+	bool kept; /* rows of this part itself are stored, or on their way */
 };
 
 enum hc_part_step { PART_NOTHING, PART_PREPARING, PART_COMMITTING };
 
+struct hc_part_busy {
+	uint32_t part;
+	uint32_t cursor;
+	uint64_t list_a, list_b; /* while forming: of the first joiner here, 0 = none */
+	uint64_t cut;
+	uint64_t stored;  /* PERSIST number that is waited for */
+	uint32_t samples; /* seats that are being read */
+	uint32_t cause_rank, cause_pid;
+	uint32_t event_rank, event_pid, event_node; /* whom the notification under way names */
+	uint16_t cause_kind, code;                  /* code: outcome for the joins that fail */
+	uint16_t event; /* HC_W_event_code_* of the notification under way */
+	uint8_t work, step;
+	uint8_t cut_set; /* enum hc_page_cut */
+	bool queued, draining, cut_wait, reported, drained;
+	bool quiet;          /* made by a batch: that it is ACTIVE is told by the answer alone */
+	struct hc_list asks; /* leave requests that wait; links: ask_links */
+};
+
+/* A process as homes know it, of any node. Number 0 is nobody. */
+struct hc_who {
+	uint64_t key; /* node << 32 | pid */
+	uint64_t started;
+	uint32_t pid, node;
+	uint32_t places; /* that say so */
+};
+
 /* A rank as its home knows it. */
 struct hc_place {
-	uint64_t started;
-	uint32_t pid, device, uid;
-	uint32_t limit_ms; /* deadline after the home's first arrival; HC_NONE = the home's */
-	uint32_t asked_ms; /* the limit that its caller gave, 0 = none */
-	uint16_t node;
-	uint8_t state; /* HC_W_member_state_* */
-	uint8_t told;  /* of a death: 0 new, 1 told, 2 told by an earlier daemon */
-	bool heard;    /* its node has answered in this round */
-	bool gave_up;  /* expected again: it had come, and went at its own deadline */
+	uint32_t who;
+	uint16_t device;
+	uint8_t state;    /* HC_W_member_state_* */
+	uint8_t told : 2; /* of a death: 0 new, 1 told, 2 told by an earlier daemon */
+	bool heard : 1;   /* its node has answered in this round */
+	bool gave_up : 1; /* expected again: it had come, and went at its own deadline */
+};
+/* How long a rank that has come waits for the others, in milliseconds. */
+struct hc_patience {
+	uint32_t limit; /* deadline after the home's first arrival; HC_NONE = the home's */
+	uint32_t asked; /* the limit that its caller gave, 0 = none */
 };
 
 enum hc_home_step { /* what the home waits for */
@@ -175,31 +209,50 @@ enum hc_home_step { /* what the home waits for */
 
 struct hc_home {
 	uint64_t id;
-	uint64_t key_a, key_b, list_a, list_b;
-	uint64_t since;    /* of the present state */
-	uint64_t first;    /* first arrival */
-	uint64_t deadline; /* drain, orphan; while forming computed from the places */
-	uint64_t stored;   /* PERSIST number that is waited for */
-	uint64_t row;      /* PERSIST number of the row of its commit */
-	uint64_t cut;
-	uint32_t uid, epoch, number, nranks, arrived, attached;
+	uint64_t since; /* of the present state */
+	uint64_t row;   /* PERSIST number of the row of its commit */
+	uint32_t uid, epoch, number, nranks, arrived;
 	uint32_t places;
 	uint32_t name, cause;
+	uint32_t busy; /* of core->home_busy, HC_NONE at rest */
+	uint32_t roll; /* serial of the table that its ranks had, 0 = none that is known */
+	uint8_t order, state, step, priority, weight;
+	bool lost, leaving;
+};
+
+struct hc_home_busy {
+	uint32_t home;
 	uint32_t pending;
+	/* while it forms */
+	uint64_t key_a, key_b, list_a, list_b;
+	uint64_t first;    /* first arrival */
+	uint32_t patience; /* of the places, HC_NONE */
+	uint8_t patience_order;
+	bool staged;
+	bool keyed; /* made by the first arrival: gone with the last */
+	bool quiet; /* made by a batch, which is told and logged as one */
+	/* later */
+	bool wish_end; /* a destroy came while something was being stored */
+	uint8_t left_kind;
+	uint16_t cause_kind, end_code;
 	uint32_t cause_rank, cause_pid;
+	uint64_t deadline; /* drain, orphan; while forming computed from the places */
+	uint64_t stored;   /* PERSIST number that is waited for */
+	uint64_t cut;
 	uint32_t gone;   /* places that left or died */
 	uint32_t untold; /* deaths that were not told yet */
 	uint32_t wish_timeout_ms, wish_uid;
 	struct hc_list asks; /* tickets of those who wait for the end or the activation */
-	uint32_t left_rank, left_pid, left,
-		left_age_s; /* of the last drain report with references */
+	/* of the last drain report with references */
+	uint32_t left_rank, left_pid, left, left_age_s;
 	uint64_t left_number;
-	uint16_t cause_kind, end_code;
-	uint8_t order, state, step, priority, weight, left_kind;
-	bool staged, lost, leaving;
-	bool keyed;    /* made by the first arrival: gone with the last */
-	bool wish_end; /* a destroy came while something was being stored */
-	bool quiet;    /* made by a batch, which is told and logged as one */
+};
+
+/* The name of a part or home. */
+struct hc_name {
+	uint64_t key; /* of the owner's uid and the text */
+	uint32_t owner;
+	char text[HC_PART_NAME];
 };
 
 /*
@@ -267,6 +320,7 @@ struct hc_roll_entry {
 struct hc_roll {
 	uint64_t hash[2];
 	uint32_t nranks;
+	uint32_t serial;
 };
 
 /* An ended domain whose reason is kept. */
@@ -343,6 +397,7 @@ struct hc_core {
 	uint64_t rng_count;
 
 	struct hc_session *sessions;
+	uint64_t *session_blocks;
 	uint32_t nsessions;
 	struct hc_list watchers; /* sessions that subscribed; links: session_links */
 	struct hc_links session_links;
@@ -354,6 +409,7 @@ struct hc_core {
 	struct hc_process *processes;
 	struct hc_pool process_pool;
 	struct hc_index process_index;
+	uint32_t process_last;         /* that was found */
 	struct hc_list reaping;        /* links: process_links */
 	uint32_t watch_from, watch_to; /* processes among which some are unwatched */
 	struct hc_links process_links;
@@ -369,31 +425,48 @@ struct hc_core {
 
 	struct hc_part *parts;
 	struct hc_pool part_pool;
-	struct hc_index part_by_id, part_by_key, part_by_name;
+	struct hc_index part_by_id, part_by_key;
+	struct hc_index part_by_name; /* of names */
+	struct hc_part_busy *part_busy;
+	struct hc_pool part_busy_pool;
 	struct hc_seat *seats;
+	struct hc_reading *readings;
 	struct hc_spans seat_spans;
 	struct hc_links seat_links;
+	/* of busy sides: */
 	struct hc_list work; /* parts with work; links: work_links */
 	struct hc_links work_links;
 
 	struct hc_home *homes;
 	struct hc_pool home_pool;
-	struct hc_index home_by_id, home_by_key, home_by_name;
+	struct hc_index home_by_id;
+	struct hc_index home_by_key;  /* of busy sides, while they form */
+	struct hc_index home_by_name; /* of names */
+	struct hc_home_busy *home_busy;
+	struct hc_pool home_busy_pool;
 	struct hc_place *places;
 	struct hc_spans place_spans;
+	struct hc_patience *patience;
+	struct hc_spans patience_spans;
+	struct hc_who *whos;
+	struct hc_pool who_pool;
+	struct hc_index who_index;
+	uint32_t who_last; /* that was asked for */
+	/* of busy sides: */
 	struct hc_list
 		storing; /* homes, and domains_max + parts, that wait for their row, in order */
 	struct hc_links store_links;
-	struct hc_list
-		departed;    /* asks of ranks that left, in order of `stored`; links: ask_links */
 	struct hc_list over; /* homes that are HOME_OVER; links: store_links */
+
+	struct hc_list
+		departed; /* asks of ranks that left, in order of `stored`; links: ask_links */
 
 	struct hc_ask *asks;
 	struct hc_pool ask_pool;
 	uint32_t ask_generation;
 	struct hc_links ask_links;
 
-	char (*names)[HC_PART_NAME];
+	struct hc_name *names;
 	struct hc_pool name_pool;
 	char (*causes)[HC_CAUSE_MAX];
 	struct hc_pool cause_pool;
@@ -415,7 +488,7 @@ struct hc_core {
 
 	struct hc_roll *rolls;              /* what tables said of their ranks */
 	struct hc_roll_entry *roll_entries; /* HC_ROLLS x ranks_per_domain */
-	uint32_t roll_at;
+	uint32_t roll_serial;               /* of the last one */
 
 	struct hc_ended *ended;
 	uint32_t ended_at, ended_count;
@@ -449,7 +522,7 @@ struct hc_core {
 	uint32_t *fence_calls;          /* by rank: waiter + 1 */
 	struct hc_spans fence_spans;
 
-	struct hc_timers timers; /* homes first, then parts, then gathers, then the drain */
+	struct hc_timers timers; /* busy sides of homes, of parts, then gathers, then the drain */
 
 	char (*nodes)[HC_NAME_MAX + 1];
 	uint32_t nnodes;
@@ -472,9 +545,14 @@ struct hc_core {
 	uint32_t nactive, nforming, ndamaged, nseats;
 };
 
-static inline uint32_t hc_part_timer(const struct hc_core *c, uint32_t part)
+/* How lists and timers that are for both call the busy side of a part. */
+static inline uint32_t hc_part_busy_number(const struct hc_core *c, const struct hc_part *p)
 {
-	return c->lim.domains + part;
+	return c->lim.domains + p->busy;
+}
+static inline uint64_t hc_seat_session(const struct hc_seat *s)
+{
+	return (uint64_t)s->session_serial << 32 | s->session_slot;
 }
 static inline struct hc_home *hc_home(struct hc_core *c, uint32_t number)
 {

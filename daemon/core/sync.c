@@ -88,7 +88,8 @@ uint32_t hc_sync_untold(const struct hc_core *c, const struct hc_part *p)
 	for (i = 0; i < p->nseats; i++) {
 		t = &c->seats[p->seats + i];
 		/* a seat that was read from its row has no session before its process attaches */
-		if (t->process != HC_NONE && !t->session && t->state == HC_W_member_state_DETACHED)
+		if (t->process != HC_NONE && !hc_seat_session(t) &&
+		    t->state == HC_W_member_state_DETACHED)
 			return t->rank;
 	}
 	return HC_NONE;

@@ -87,68 +87,128 @@ void hc_pool_settle(struct hc_pool *p)
 
 /* ---- index ---- */
 
-static uint32_t pow2_at_least(uint32_t n)
-{
-	uint32_t p = 1;
+#define BUCKETS_MIN 16u
 
-	while (p < n && p < (1u << 31))
-		p <<= 1;
-	return p;
+void hc_index_init_(struct hc_index *x, struct hc_mem *m, uint32_t cap, const void *items,
+		    size_t stride, size_t at, size_t wide)
+{
+	hc_assert(wide == sizeof(uint32_t) || wide == sizeof(uint64_t));
+	*x = (struct hc_index){.items = items,
+			       .stride = (uint32_t)stride,
+			       .at = (uint32_t)at,
+			       .wide = (uint32_t)wide,
+			       .used = BUCKETS_MIN,
+			       .cap = cap + BUCKETS_MIN};
+	x->bucket = hc_mem_take(m, x->cap, sizeof(*x->bucket));
+	x->link = hc_mem_take(m, cap, sizeof(*x->link));
 }
 
 void hc_index_init(struct hc_index *x, struct hc_mem *m, uint32_t cap)
 {
-	uint32_t buckets = pow2_at_least(cap / 2 + 16);
+	uint64_t *keys = hc_mem_take(m, cap, sizeof(*keys));
 
-	x->bucket = hc_mem_take(m, buckets, sizeof(*x->bucket));
-	x->link = hc_mem_take(m, cap, sizeof(*x->link));
-	x->mask = buckets - 1;
+	hc_index_init_(x, m, cap, keys, sizeof(*keys), 0, sizeof(*keys));
+	x->keys = keys;
 }
 
-static uint32_t *bucket_of(const struct hc_index *x, uint64_t key)
+static uint64_t key_of(const struct hc_index *x, uint32_t number)
 {
-	key *= 0x9e3779b97f4a7c15u; /* keys are random or hashed already; this spreads small ones */
-	return &x->bucket[(uint32_t)(key >> 32) & x->mask];
+	const uint8_t *p = x->items + (size_t)number * x->stride + x->at;
+	uint64_t wide;
+	uint32_t narrow;
+
+	if (x->wide == sizeof(narrow)) {
+		memcpy(&narrow, p, sizeof(narrow));
+		return narrow;
+	}
+	memcpy(&wide, p, sizeof(wide));
+	return wide;
+}
+
+/* The bucket of a key while `used` of them are in use. */
+static uint32_t place_of(uint64_t key, uint32_t used)
+{
+	const uint32_t mask = UINT32_MAX >> __builtin_clz(used);             /* `used` is never 0 */
+	const uint32_t hash = (uint32_t)((key * 0x9e3779b97f4a7c15u) >> 32); /* small ones too */
+
+	return (hash & mask) < used ? hash & mask : hash & (mask >> 1);
+}
+
+static uint32_t number_at(uint32_t slot)
+{
+	return slot < 2 ? HC_NONE : slot - 2;
+}
+
+/* One bucket more takes its share of the one that stood for it; both keep their order. */
+static void grow(struct hc_index *x)
+{
+	const uint32_t to = x->used++, from = to - (1u << (31 - __builtin_clz(to)));
+	uint32_t *stays = &x->bucket[from], *goes = &x->bucket[to], **end, n, next;
+
+	for (n = number_at(*stays); n != HC_NONE; n = next) {
+		next = number_at(x->link[n]);
+		end = place_of(key_of(x, n), x->used) == to ? &goes : &stays;
+		**end = n + 2;
+		*end = &x->link[n];
+	}
+	*stays = *goes = 1;
+}
+
+void hc_index_expect(struct hc_index *x, uint32_t count)
+{
+	hc_assert(!x->count);
+	if (count > x->used)
+		x->used = count < x->cap ? count : x->cap;
+}
+
+void hc_index_add_in(struct hc_index *x, uint32_t number)
+{
+	uint32_t *b;
+
+	hc_assert(!x->link[number]);
+	if (++x->count > x->used && x->used < x->cap)
+		grow(x);
+	b = &x->bucket[place_of(key_of(x, number), x->used)];
+	x->link[number] = *b < 2 ? 1 : *b;
+	*b = number + 2;
 }
 
 void hc_index_add(struct hc_index *x, uint64_t key, uint32_t number)
 {
-	struct hc_index_link *l = &x->link[number];
-	uint32_t *b = bucket_of(x, key);
-
-	hc_assert(!l->in);
-	*l = (struct hc_index_link){.key = key, .next = *b, .in = 1};
-	*b = number + 1;
+	hc_assert(!x->link[number]);
+	x->keys[number] = key;
+	hc_index_add_in(x, number);
 }
 
 void hc_index_del(struct hc_index *x, uint32_t number)
 {
-	struct hc_index_link *l = &x->link[number];
 	uint32_t *at;
 
-	if (!l->in)
+	if (!x->link[number])
 		return;
-	for (at = bucket_of(x, l->key); *at != number + 1; at = &x->link[*at - 1].next)
-		hc_assert(*at);
-	*at = l->next;
-	*l = (struct hc_index_link){0};
+	at = &x->bucket[place_of(key_of(x, number), x->used)];
+	for (; *at != number + 2; at = &x->link[*at - 2])
+		hc_assert(*at >= 2);
+	*at = x->link[number];
+	x->link[number] = 0;
+	x->count--;
 }
 
-static uint32_t match(const struct hc_index *x, uint32_t at, uint64_t key)
+static uint32_t match(const struct hc_index *x, uint32_t n, uint64_t key)
 {
-	while (at && x->link[at - 1].key != key)
-		at = x->link[at - 1].next;
-	return at - 1;
+	while (n != HC_NONE && key_of(x, n) != key)
+		n = number_at(x->link[n]);
+	return n;
 }
 
 uint32_t hc_index_find(const struct hc_index *x, uint64_t key)
 {
-	return match(x, *bucket_of(x, key), key);
+	return match(x, number_at(x->bucket[place_of(key, x->used)]), key);
 }
 
 uint32_t hc_index_next(const struct hc_index *x, uint32_t number)
 {
-	return match(x, x->link[number].next, x->link[number].key);
+	return match(x, number_at(x->link[number]), key_of(x, number));
 }
 
 /* ---- spans ---- */

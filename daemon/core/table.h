@@ -5,9 +5,11 @@
  * hc_mem     cuts one region into arrays.
  * hc_pool    numbered items with a FIFO of free numbers: the number freed longest ago is used
  *            next, so that an old number stays dead as long as possible.
- * hc_index   finds an item's number by a 64-bit key; chained, so that it touches little memory.
- * hc_spans   runs of 2^k neighbouring items; larger free runs are split, never merged again.
- * hc_list    doubly linked lists of numbers through a link array.
+ * hc_index   finds an item's number by a key, mostly one that the item itself holds: so it costs
+ *            eight bytes an item. Chained; one more bucket comes into use with each item (linear
+ * hashing), so few items touch little memory and no moment rehashes all. hc_spans   runs of 2^k
+ * neighbouring items; larger free runs are split, never merged again. hc_list    doubly linked
+ * lists of numbers through a link array.
  *
  * Numbers are 32-bit; HC_NONE is no item. Memory is touched only as it is used.
  */
@@ -15,6 +17,8 @@
 #define HC_TABLE_H
 
 #include "core.h"
+
+#include <stddef.h>
 
 struct hc_mem {
 	uint8_t *base; /* NULL: only count */
@@ -37,14 +41,23 @@ void hc_pool_unclaim(struct hc_pool *p, uint32_t number);
 void hc_pool_settle(struct hc_pool *p);
 
 struct hc_index {
-	uint32_t *bucket; /* number + 1 */
-	struct hc_index_link {
-		uint64_t key;
-		uint32_t next; /* number + 1 */
-		uint32_t in;
-	} * link;
-	uint32_t mask;
+	uint32_t *bucket; /* first number + 2; less: none */
+	uint32_t *link;   /* next number + 2; 1: the last of its chain; 0: it is not in */
+	uint64_t *keys;   /* NULL: in the items */
+	const uint8_t *items;
+	uint32_t stride, at, wide; /* bytes: of an item; where its key stands; of the key, 4 or 8 */
+	uint32_t count, used, cap; /* items; buckets in use, and at most */
 };
+/* The key is `field` of the items of the array: uint32_t or uint64_t, and stays while one is in. */
+#define hc_index_init_in(x, m, cap, array, field)                                                  \
+	hc_index_init_(x, m, cap, array, sizeof(*(array)), offsetof(__typeof__(*(array)), field),  \
+		       sizeof((array)->field))
+void hc_index_init_(struct hc_index *x, struct hc_mem *m, uint32_t cap, const void *items,
+		    size_t stride, size_t at, size_t wide);
+/* While nothing is in: so many are to come. Saves what growing with them costs. */
+void hc_index_expect(struct hc_index *x, uint32_t count);
+void hc_index_add_in(struct hc_index *x, uint32_t number);
+/* Or the index keeps the keys, where items have none of their own: another eight bytes each. */
 void hc_index_init(struct hc_index *x, struct hc_mem *m, uint32_t cap);
 void hc_index_add(struct hc_index *x, uint64_t key, uint32_t number);
 void hc_index_del(struct hc_index *x, uint32_t number); /* fine when it is not in */

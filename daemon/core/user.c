@@ -41,7 +41,8 @@ static uint32_t user(struct hc_core *c, uint32_t uid)
 	n = hc_pool_get(&c->user_pool);
 	hc_assert(n != HC_NONE);
 	memset(&c->users[n], 0, sizeof(c->users[n]));
-	hc_index_add(&c->user_index, uid, n);
+	c->users[n].uid = uid;
+	hc_index_add_in(&c->user_index, n);
 	return n;
 }
 

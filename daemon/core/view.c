@@ -10,6 +10,7 @@
 #include "link.h"
 #include "part.h"
 #include "session.h"
+#include "who.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -216,6 +217,7 @@ static bool member_row(struct page *g, struct hc_home *h, uint32_t rank)
 {
 	struct hc_core *c = g->c;
 	const struct hc_place *pl = hc_home_place(c, h, rank);
+	const struct hc_who *who = hc_who(c, pl);
 	const struct hc_roll_entry *e = hc_home_roll(c, h, rank);
 	struct hc_part *p = hc_part_by_id(c, h->id);
 	uint32_t seat = p ? hc_part_find_seat(c, p, rank) : HC_NONE;
@@ -225,24 +227,24 @@ static bool member_row(struct page *g, struct hc_home *h, uint32_t rank)
 				     .rank = rank,
 				     .state = hc_str(hc_word_member_state(pl->state)),
 				     .device = pl->device,
-				     .pid = pl->pid,
+				     .pid = who->pid,
 				     .uid = h->uid};
 
 	if (pl->state == HC_W_member_state_EXPECTED) {
 		r.node = hc_str(e ? e->server : "");
 		r.device = e ? e->device : HC_NONE;
 	} else {
-		r.node = hc_str(c->nodes[pl->node]);
-		d = pl->node == HC_SELF_NODE ? hc_device_get(c, pl->device) : NULL;
+		r.node = hc_str(c->nodes[who->node]);
+		d = who->node == HC_SELF_NODE ? hc_device_get(c, pl->device) : NULL;
 		if (d)
 			hc_addr_text(&d->fact.addr, addr);
 	}
 	if (!addr[0] && e)
 		hc_addr_text(&e->addr, addr);
 	r.address = hc_str(addr);
-	if (seat != HC_NONE && pl->node == HC_SELF_NODE) {
-		r.begun = c->seats[seat].begun;
-		r.running = c->seats[seat].running;
+	if (seat != HC_NONE && who->node == HC_SELF_NODE) {
+		r.begun = hc_seat_reading(c, seat)->begun;
+		r.running = hc_seat_reading(c, seat)->running;
 		if (c->seats[seat].state == HC_W_member_state_DETACHED)
 			r.state = hc_str(hc_word_member_state(HC_W_member_state_DETACHED));
 	}

@@ -261,11 +261,31 @@ static void adapt(struct hc_conn *c, unsigned asked, unsigned got)
 	}
 }
 
-/* For one packet the simpler call is the cheaper one. */
-static int read_one(struct hc_inbox *in, int fd)
+/* Without descriptors: those of such a packet are dropped by the kernel. */
+static int read_plain(struct hc_inbox *in, int fd)
 {
-	ssize_t n = recvmsg(fd, &in->msgs[0].msg_hdr, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	struct mmsghdr *m = &in->msgs[0];
+	ssize_t n = recv(fd, in->bytes, HC_PACKET_MAX, MSG_DONTWAIT | MSG_TRUNC);
 
+	if (n < 0)
+		return -1;
+	m->msg_hdr.msg_flags = n > (ssize_t)HC_PACKET_MAX ? MSG_TRUNC : 0;
+	m->msg_hdr.msg_controllen = 0;
+	m->msg_len = m->msg_hdr.msg_flags ? HC_PACKET_MAX : (unsigned)n;
+	return 1;
+}
+
+/*
+ * For one packet the simpler call is the cheaper one, and the simplest by far that which takes no
+ * descriptors. So they are announced, except for those of hello.
+ */
+static int read_one(struct hc_inbox *in, const struct hc_conn *c)
+{
+	ssize_t n;
+
+	if (c->session && !c->carry)
+		return read_plain(in, c->fd);
+	n = recvmsg(c->fd, &in->msgs[0].msg_hdr, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 	if (n < 0)
 		return -1;
 	in->msgs[0].msg_len = (unsigned)n;
@@ -279,7 +299,7 @@ int hc_inbox_read(struct hc_inbox *in, struct hc_conn *c)
 
 	do {
 		n = ask == 1
-			    ? read_one(in, c->fd)
+			    ? read_one(in, c)
 			    : recvmmsg(c->fd, in->msgs, ask, MSG_DONTWAIT | MSG_CMSG_CLOEXEC, NULL);
 	} while (n < 0 &&
 		 (errno == EINTR || errno == ECONNRESET)); /* what was sent before counts */
@@ -309,7 +329,8 @@ void hc_inbox_get(struct hc_inbox *in, unsigned i, struct hc_got *got)
 
 	got->bytes = in->bytes + i * (size_t)HC_PACKET_MAX;
 	got->len = in->msgs[i].msg_len;
-	got->cut = m->msg_flags & (MSG_TRUNC | MSG_CTRUNC);
+	got->cut = m->msg_flags & MSG_TRUNC;
+	got->crowded = m->msg_flags & MSG_CTRUNC;
 	got->nfds = 0;
 	if (m->msg_controllen)
 		take_fds(got, m);

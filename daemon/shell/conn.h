@@ -26,6 +26,7 @@
 #define HC_CONN_QUEUE_MAX  (256u * 1024u)
 #define HC_CONN_NOTIFY_MAX (192u * 1024u)
 #define HC_CONN_BATCH      16u
+#define HC_CONN_CARRY_MAX  16u
 #define HC_CONN_FDS        4u /* descriptors of one packet */
 #define HC_PACKET_SMALL    4096u
 #define HC_POOL_KEPT       64u
@@ -63,8 +64,9 @@ struct hc_conn {
 	bool ending;    /* close when all is sent */
 	bool blocked;   /* waits to be writable */
 	uint8_t batch,
-		calm; /* packets to ask for in one read (0 = 1); reads before asking for more */
-	bool dirty;   /* in the list of those with something to send */
+		calm;  /* packets to ask for in one read (0 = 1); reads before asking for more */
+	uint8_t carry; /* packets with descriptors that were announced */
+	bool dirty;    /* in the list of those with something to send */
 	struct hc_conn *dirty_next, *closed_next;
 	struct hc_conn *next, **prev; /* of all */
 	struct hc_proc *proc;
@@ -104,7 +106,8 @@ struct hc_got {
 	size_t len;
 	int fds[HC_CONN_FDS];
 	unsigned nfds;
-	bool cut; /* longer than a packet may be, or more descriptors than fit */
+	bool cut;     /* longer than a packet may be */
+	bool crowded; /* more descriptors than fit */
 };
 /* Packets that were read (0: none now), or a negative errno. */
 int hc_inbox_read(struct hc_inbox *in, struct hc_conn *c);

@@ -343,7 +343,7 @@ static bool check_frames(struct hc_ctl *ctl, struct hc_conn *c, const struct hc_
 	struct hc_frame f;
 	uint32_t id;
 
-	if (got->cut) {
+	if (got->cut || got->crowded) {
 		hc_ctl_malformed(ctl, c, 0, false,
 				 "a packet longer than 65536 bytes or with too many descriptors");
 		return false;
@@ -387,15 +387,22 @@ static void close_unwanted(struct hc_ctl *ctl, int *fd)
 
 static void take_packet(struct hc_ctl *ctl, struct hc_conn *c, struct hc_got *got)
 {
-	struct hc_in in = {.conn = c,
-			   .fd = got->nfds ? got->fds[0] : -1,
-			   .second = got->nfds > 1 ? got->fds[1] : -1};
+	const bool wanted = !c->session || c->carry;
+	struct hc_in in = {.conn = c, .fd = -1, .second = -1};
 	const uint8_t *p = got->bytes;
 	size_t left = got->len;
 	unsigned i;
 
-	for (i = 2; i < got->nfds; i++)
+	if (!wanted)
+		got->crowded = false; /* they are dropped in any case */
+	else if (c->carry && got->nfds)
+		c->carry--;
+	for (i = wanted ? 2 : 0; i < got->nfds; i++)
 		close_unwanted(ctl, &got->fds[i]);
+	if (got->nfds > 0)
+		in.fd = got->fds[0]; /* -1 when it was not wanted */
+	if (got->nfds > 1)
+		in.second = got->fds[1];
 	if (!c->ending && check_frames(ctl, c, got)) {
 		while (left && !c->closed && !c->ending && !hc_frame_next(&p, &left, &in.frame)) {
 			if (in.frame.head.type != HC_MSG_hello)

@@ -211,7 +211,6 @@ static int tune(struct hc_db *db)
 			"PRAGMA synchronous=NORMAL;"
 			"PRAGMA wal_autocheckpoint=1000;"
 			"PRAGMA journal_size_limit=4194304;"
-			"PRAGMA cache_size=-512;"
 			"PRAGMA temp_store=MEMORY;");
 }
 
@@ -260,6 +259,7 @@ static enum open_result open_file(struct hc_db *db, const char *path)
 		rc = sqlite3_errcode(db->h) & 0xff;
 		return rc == SQLITE_NOTADB || rc == SQLITE_CORRUPT ? OPEN_DAMAGED : OPEN_FAILED;
 	}
+	exec(db, "PRAGMA cache_size=-512"); /* what is damaged is found by what follows */
 	if (!is_sound(db, path))
 		return OPEN_DAMAGED;
 	rc = tune(db);
@@ -481,6 +481,21 @@ int hc_db_domains(struct hc_db *db, hc_db_domain_fn *fn, void *arg)
 		return r;
 	db->ids_known = rc == SQLITE_DONE;
 	return outcome(rc);
+}
+
+uint32_t hc_db_domains_about(struct hc_db *db)
+{
+	/* rows are numbered as they come; a page has room for at most sixteen */
+	static const char text[] = "SELECT min((SELECT max(seq) FROM domain),"
+				   "16*(SELECT page_count FROM pragma_page_count))";
+	sqlite3_stmt *s = NULL;
+	int64_t rows = 0;
+
+	if (sqlite3_prepare_v2(db->h, text, -1, &s, NULL) == SQLITE_OK &&
+	    sqlite3_step(s) == SQLITE_ROW)
+		rows = sqlite3_column_int64(s, 0);
+	sqlite3_finalize(s);
+	return rows > 0 && rows <= UINT32_MAX ? (uint32_t)rows : 0;
 }
 
 static int know_ids(struct hc_db *db)

@@ -71,6 +71,8 @@ int hc_db_del_channel(struct hc_db *db, uint64_t id);
 
 typedef int hc_db_domain_fn(void *arg, uint64_t id, const void *row, size_t len);
 int hc_db_domains(struct hc_db *db, hc_db_domain_fn *fn, void *arg);
+/* How many of the domains there are at most, to be ready for so many. */
+uint32_t hc_db_domains_about(struct hc_db *db);
 int hc_db_channels(struct hc_db *db, hc_db_domain_fn *fn, void *arg);
 
 struct hc_db_filter {

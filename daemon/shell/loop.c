@@ -412,6 +412,11 @@ void hc_loop_clock(struct hc_loop *l)
 
 /* ---- events ---- */
 
+void hc_loop_expect(struct hc_loop *l, uint32_t rows)
+{
+	hc_core_expect(l->core, rows);
+}
+
 void hc_loop_row(struct hc_loop *l, struct hc_str row)
 {
 	struct hc_event ev = {.kind = HC_EV_ROW, .u.row = row};

@@ -129,6 +129,23 @@ static struct slab *slab_find(struct hc_pages *pages, uint32_t uid, uint32_t n)
 	return NULL;
 }
 
+/* Most of its records are about to be read and written: one walk instead of two faults a page. */
+static void warm(struct hc_page_record *records)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE), at, end = SLAB_BYTES;
+	const struct hc_page_record *last;
+
+	for (; end; end -= page) {
+		last = &records[(end - page) / HC_RECORD_BYTES];
+		for (at = 0; at < page / HC_RECORD_BYTES && !atomic_load(&last[at].id); at++)
+			;
+		if (at < page / HC_RECORD_BYTES)
+			break;
+	}
+	if (end)
+		madvise(records, end, MADV_POPULATE_WRITE); /* older kernels: as it was */
+}
+
 /* Map what an earlier daemon left. Files of other names are not ours to judge. */
 static int slabs_find(struct hc_pages *pages)
 {
@@ -151,8 +168,11 @@ static int slabs_find(struct hc_pages *pages)
 		if (sscanf(entry->d_name, "slab-%u-%u", &uid, &n) != 2 || n >= HC_SLABS_MAX)
 			continue;
 		slab_name(name, uid, n);
-		if (!strcmp(name, entry->d_name))
-			r = slab_add(pages, uid, n);
+		if (strcmp(name, entry->d_name))
+			continue;
+		r = slab_add(pages, uid, n);
+		if (!r)
+			warm(pages->slabs[pages->last].records);
 	}
 	closedir(d);
 	return r;

@@ -151,6 +151,18 @@ static void on_join_table(struct hc_ctl *ctl, struct hc_in *in)
 		with_text(ctl, in, m.table, origin);
 }
 
+static void on_carry(struct hc_ctl *ctl, struct hc_in *in)
+{
+	struct hc_conn *c = in->conn;
+	struct hc_m_carry m;
+
+	if (hc_decode(&hc_desc_carry, c->proto, in->frame.body, in->frame.body_len, &m) ||
+	    !m.packets || m.packets > HC_CONN_CARRY_MAX)
+		hc_ctl_malformed(ctl, c, in->frame.head.id, true, "a malformed carry");
+	else
+		c->carry = (uint8_t)m.packets;
+}
+
 /* ---- what the shell answers ---- */
 
 static void on_query(struct hc_ctl *ctl, struct hc_in *in)
@@ -204,6 +216,10 @@ static bool may(struct hc_ctl *ctl, struct hc_in *in)
 
 	if (hc_right_role(type, c->role))
 		return true;
+	if (!hc_right_of(type)) {
+		unknown(ctl, in); /* any number may come, also of answers and of peers' messages */
+		return false;
+	}
 	hc_log(HC_LOG_WARN, "client pid %u uid %u is refused request %u: %s", c->pid, c->uid, type,
 	       hc_right_text(type));
 	hc_ctl_error(ctl, in->conn, in->frame.head.id, HC_E_PERMISSION, hc_right_text(type));
@@ -232,13 +248,10 @@ static bool shares_memory(struct hc_ctl *ctl, struct hc_in *in)
 
 void hc_ctl_request(struct hc_ctl *ctl, struct hc_in *in)
 {
-	if (!hc_right_of(in->frame.head.type)) {
-		unknown(ctl, in); /* any number may come, also of answers and of peers' messages */
-		return;
-	}
 	if (!may(ctl, in) || (takes_rank(in->frame.head.type) && !shares_memory(ctl, in)))
 		return;
 	switch (in->frame.head.type) {
+	case HC_MSG_carry: on_carry(ctl, in); return;
 	case HC_MSG_join_table: on_join_table(ctl, in); return;
 	case HC_MSG_create:
 		if (in->fd >= 0) {

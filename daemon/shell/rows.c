@@ -29,26 +29,25 @@ static int add_row(void *arg, uint64_t id, const void *row, size_t len)
 	return 0;
 }
 
-static int read_all(struct hc_rows *rows, struct hc_db *db,
-		    int (*all)(struct hc_db *db, hc_db_domain_fn *fn, void *arg))
+static int feed_domain(void *loop, uint64_t id, const void *row, size_t len)
+{
+	(void)id;
+	hc_loop_row(loop, (struct hc_str){row, (uint32_t)len});
+	return 0;
+}
+
+int hc_rows_take_back(struct hc_rows *channels, struct hc_db *db, struct hc_loop *loop)
 {
 	int r;
 
-	memset(rows, 0, sizeof(*rows));
-	r = all(db, add_row, rows);
+	memset(channels, 0, sizeof(*channels));
+	hc_loop_expect(loop, hc_db_domains_about(db));
+	r = hc_db_domains(db, feed_domain, loop);
+	if (!r)
+		r = hc_db_channels(db, add_row, channels);
 	if (r)
-		hc_rows_fini(rows);
+		hc_rows_fini(channels);
 	return r;
-}
-
-int hc_rows_read(struct hc_rows *rows, struct hc_db *db)
-{
-	return read_all(rows, db, hc_db_domains);
-}
-
-int hc_rows_read_channels(struct hc_rows *rows, struct hc_db *db)
-{
-	return read_all(rows, db, hc_db_channels);
 }
 
 void hc_rows_fini(struct hc_rows *rows)
@@ -57,8 +56,7 @@ void hc_rows_fini(struct hc_rows *rows)
 	memset(rows, 0, sizeof(*rows));
 }
 
-void hc_rows_feed(const struct hc_rows *rows, struct hc_loop *loop,
-		  void (*fn)(struct hc_loop *loop, struct hc_str row))
+void hc_rows_feed_channels(const struct hc_rows *rows, struct hc_loop *loop)
 {
 	struct hc_str row;
 	size_t at = 0;
@@ -67,6 +65,6 @@ void hc_rows_feed(const struct hc_rows *rows, struct hc_loop *loop,
 		memcpy(&row.len, rows->bytes + at, sizeof(row.len));
 		row.p = (const char *)rows->bytes + at + sizeof(row.len);
 		at += sizeof(row.len) + row.len;
-		fn(loop, row);
+		hc_loop_channel_row(loop, row);
 	}
 }

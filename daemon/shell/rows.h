@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Stored domains and channels at a start: read before the store's thread takes the database, then
- * given to the core one by one, before its START.
+ * Stored domains and channels at a start: read before the store's thread takes the database, and
+ * given to the core one by one, before its START. Domains, of which there may be very many, at
+ * once; channels later, since one that cannot be taken back is deleted, by the store's thread.
  */
 #ifndef HC_ROWS_H
 #define HC_ROWS_H
@@ -14,11 +15,9 @@ struct hc_rows {
 	size_t used, cap;
 };
 
-/* 0, or what the database says. */
-int hc_rows_read(struct hc_rows *rows, struct hc_db *db);
-int hc_rows_read_channels(struct hc_rows *rows, struct hc_db *db);
-void hc_rows_feed(const struct hc_rows *rows, struct hc_loop *loop,
-		  void (*fn)(struct hc_loop *loop, struct hc_str row));
+/* Domains go to the core, channels are kept. 0, or what the database says. */
+int hc_rows_take_back(struct hc_rows *channels, struct hc_db *db, struct hc_loop *loop);
+void hc_rows_feed_channels(const struct hc_rows *channels, struct hc_loop *loop);
 void hc_rows_fini(struct hc_rows *rows);
 
 #endif

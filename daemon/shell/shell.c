@@ -288,22 +288,40 @@ static int make_loop(struct hc_shell *sh)
 	return r ? fail_errno(sh, "the main loop cannot be made", r) : 0;
 }
 
-static int start_threads(struct hc_shell *sh, struct hc_db *db)
+/* Signals are the main thread's; threads inherit the mask. */
+static int started(struct hc_shell *sh, int r, const sigset_t *old)
+{
+	pthread_sigmask(SIG_SETMASK, old, NULL);
+	return r ? fail_errno(sh, "a thread cannot be started", r) : 0;
+}
+
+static int start_worker(struct hc_shell *sh)
+{
+	sigset_t all, old;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_BLOCK, &all, &old);
+	return started(sh, hc_worker_start(sh->base, &sh->worker), &old);
+}
+
+/* The database is the store's from now on. */
+static int start_store(struct hc_shell *sh, struct hc_db *db)
 {
 	struct hc_store_limits limits = {sh->conf.journal_days, sh->conf.journal_rows};
 	sigset_t all, old;
 	int r;
 
-	sigfillset(&all); /* signals are the main thread's */
+	sigfillset(&all);
 	pthread_sigmask(SIG_BLOCK, &all, &old);
 	r = hc_store_start(sh->base, db, &sh->begun, &limits, hc_loop_persisted, sh->loop,
 			   &sh->store);
-	if (r)
+	if (r) {
 		hc_db_close(db);
-	else
-		r = hc_worker_start(sh->base, &sh->worker);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	return r ? fail_errno(sh, "a thread cannot be started", r) : 0;
+	} else {
+		hc_loop_set_store(sh->loop, sh->store);
+		hc_store_on_storage(sh->store, hc_loop_storage);
+	}
+	return started(sh, r, &old);
 }
 
 static int make_ctl(struct hc_shell *sh)
@@ -327,28 +345,32 @@ static int make_ctl(struct hc_shell *sh)
 	r = hc_ctl_new(&args, &sh->ctl);
 	if (r)
 		return fail_errno(sh, "the client socket cannot be made", r);
-	hc_loop_set_store(sh->loop, sh->store);
-	hc_store_on_storage(sh->store, hc_loop_storage);
 	hc_loop_set_ctl(sh->loop, sh->ctl);
 	return 0;
 }
 
-static void begin(struct hc_shell *sh, struct hc_rows *rows, struct hc_rows *channels)
+static int take_back(struct hc_shell *sh, struct hc_db *db, struct hc_rows *channels)
 {
-	size_t n;
 	uint32_t i;
-	char text[160];
+	size_t n;
 
 	for (n = 0; n < sh->fds.narenas; n++)
 		hc_ctl_take_back(sh->ctl, &sh->fds.arenas[n]);
 	sh->fds.narenas = 0;
+	/* what is taken back needs them */
 	for (i = 0; i < sh->devices.count; i++)
 		hc_loop_device(sh->loop, &sh->devices.facts[i]);
 	for (i = 0; i < sh->links.count; i++)
 		hc_loop_link(sh->loop, &sh->links.facts[i]);
-	/* what is taken back needs them */
-	hc_rows_feed(rows, sh->loop, hc_loop_row);
-	hc_rows_feed(channels, sh->loop, hc_loop_channel_row);
+	return hc_rows_take_back(channels, db, sh->loop) ? fail(sh, "stored domains cannot be read")
+							 : 0;
+}
+
+static void begin(struct hc_shell *sh, const struct hc_rows *channels)
+{
+	char text[160];
+
+	hc_rows_feed_channels(channels, sh->loop);
 	hc_loop_begin(sh->loop);
 	if (sh->links.left_out)
 		hc_log(HC_LOG_WARN, "%u links are left out: this daemon keeps %u",
@@ -456,7 +478,7 @@ static void hold_signals(int how)
 
 int hc_shell_start(struct hc_shell *sh)
 {
-	struct hc_rows rows = {0}, channels = {0};
+	struct hc_rows channels = {0};
 	struct hc_db *db = NULL;
 	int r;
 
@@ -480,23 +502,22 @@ int hc_shell_start(struct hc_shell *sh)
 	if (!r && sh->begun.made)
 		pass_older_starts(sh, db);
 	if (!r)
-		r = hc_rows_read(&rows, db) || hc_rows_read_channels(&channels, db)
-			    ? fail(sh, "stored domains cannot be read")
-			    : 0;
-	if (!r)
 		r = make_loop(sh);
+	if (!r)
+		r = start_worker(sh);
+	if (!r)
+		r = make_ctl(sh);
+	if (!r)
+		r = take_back(sh, db, &channels);
 	if (r) {
 		hc_db_close(db);
 		return r;
 	}
-	r = start_threads(sh, db);
-	if (!r)
-		r = make_ctl(sh);
+	r = start_store(sh, db);
 	if (!r) {
-		begin(sh, &rows, &channels);
+		begin(sh, &channels);
 		r = open_socket(sh);
 	}
-	hc_rows_fini(&rows);
 	hc_rows_fini(&channels);
 	return r;
 }

@@ -26,6 +26,7 @@
 #define PRUNE_EVERY 4096u /* events */
 #define LAST_ROUNDS 16u
 #define HOLD_BYTES  (64u * 1024u) /* rows that a transaction waits with for others, at most */
+#define KEEP_BYTES  (64u * 1024u) /* of a buffer, while there is nothing to store */
 
 struct item {
 	uint64_t seq, id;
@@ -322,6 +323,15 @@ static bool prune(struct hc_store *s, const struct hc_store_limits *limits)
 
 /* ---- the thread ---- */
 
+/* A rush of rows leaves its memory behind only until there is nothing to do. */
+static void trim(struct buffer *b)
+{
+	if (b->used || b->cap <= KEEP_BYTES)
+		return;
+	free(b->bytes);
+	*b = (struct buffer){0};
+}
+
 /* Returns with the lock held, when there is something to do. */
 static void wait_for_work(struct hc_store *s)
 {
@@ -332,6 +342,8 @@ static void wait_for_work(struct hc_store *s)
 	if (s->in.used || s->asked || s->stop || (s->again && !s->written) ||
 	    (s->written && !s->hold))
 		return;
+	trim(&s->in);
+	trim(&s->work);
 	s->sleeping = true;
 	if (s->state.lost) {
 		clock_gettime(CLOCK_MONOTONIC, &until);

@@ -253,3 +253,41 @@ bool peer_mpi_barrier(struct peer_mpi *m, const char *dir, bool mpich, unsigned 
 	return mpi_ready(m, "mpicc", "mpirun", "mpi_barrier", dir, program, sizeof(program)) &&
 	       mpi_run(m, "mpi_barrier", theirs, dir);
 }
+
+static bool qb_run(char *program, int client_cpu, int server_cpu, unsigned bytes, unsigned turns,
+		   const char *dir, double *us)
+{
+	char client[16], server[16], size[16], count[16], out[256];
+	char *argv[] = {program, client, server, size, count, NULL};
+
+	snprintf(client, sizeof(client), "%d", client_cpu);
+	snprintf(server, sizeof(server), "%d", server_cpu);
+	snprintf(size, sizeof(size), "%u", bytes);
+	snprintf(count, sizeof(count), "%u", turns);
+	return !run(argv, dir, out, sizeof(out)) && sscanf(out, "%lf", us) == 1;
+}
+
+bool peer_qb_echo(struct peer_qb *q, const char *dir, int client_cpu, int server_cpu,
+		  unsigned turns)
+{
+	const char *src = getenv("HC_BENCH_SRC");
+	char cc[] = "cc", o2[] = "-O2", o[] = "-o", lib[] = "-lqb";
+	char source[4096], program[256], out[256];
+	char *argv[] = {cc, o2, o, program, source, lib, NULL};
+
+	*q = (struct peer_qb){0};
+	snprintf(q->what, sizeof(q->what), PEER_NOT_INSTALLED);
+	snprintf(source, sizeof(source), "%s/peer/qb_echo.c", src ? src : "tests/bench");
+	snprintf(program, sizeof(program), "%s/qb_echo", dir);
+	if (access("/usr/include/qb/qbipcs.h", R_OK) || !peer_installed(cc))
+		return false;
+	snprintf(q->what, sizeof(q->what), "qb_echo.c does not compile");
+	if (access(program, X_OK) && run(argv, dir, out, sizeof(out)))
+		return false;
+	snprintf(q->what, sizeof(q->what), "qb_echo failed");
+	if (!qb_run(program, client_cpu, server_cpu, 8, turns, dir, &q->us_8) ||
+	    !qb_run(program, client_cpu, server_cpu, 64, turns, dir, &q->us_64))
+		return false;
+	snprintf(q->what, sizeof(q->what), "installed");
+	return true;
+}

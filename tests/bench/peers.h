@@ -45,4 +45,13 @@ bool peer_mpi_split(struct peer_mpi *m, const char *dir, unsigned ranks, unsigne
 bool peer_mpi_barrier(struct peer_mpi *m, const char *dir, bool mpich, unsigned ranks,
 		      unsigned turns, const int cpus[2]);
 
+struct peer_qb {
+	double us_8, us_64;
+	char what[128]; /* "installed", or why there are no figures */
+};
+
+/* A request and its answer over libqb's IPC in shared memory; false: see what. */
+bool peer_qb_echo(struct peer_qb *q, const char *dir, int client_cpu, int server_cpu,
+		  unsigned turns);
+
 #endif

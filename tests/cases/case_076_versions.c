@@ -102,7 +102,7 @@ START_TEST(a_newer_library_that_still_speaks_ours_is_served)
 }
 END_TEST
 
-static const uint16_t unknown[] = {0, 6, 61, 99, 150, 199, 4711, 65535};
+static const uint16_t unknown[] = {0, 7, 61, 99, 150, 199, 4711, 65535};
 
 START_TEST(an_unknown_request_is_answered_and_the_session_lives)
 {

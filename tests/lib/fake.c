@@ -213,6 +213,7 @@ bool fake_good(struct fake_conn *c, const struct hc_frame *f, int got, void *arg
 	case HC_MSG_attach:
 	case HC_MSG_sub: return good_join(c, f);
 	case HC_MSG_split: return good_split(c, f);
+	case HC_MSG_carry:
 	case HC_MSG_ops_ended: return true;
 	case HC_MSG_channel_want:
 	case HC_MSG_channel_open:

@@ -59,6 +59,15 @@ bool hc_raw_send_fd(int fd, const void *bytes, size_t n, int pass)
 	return sendmsg(fd, &m, MSG_NOSIGNAL) == (ssize_t)n;
 }
 
+bool hc_raw_carry(int fd)
+{
+	uint8_t frame[64];
+	size_t n = hc_raw_frame(frame, sizeof(frame), &hc_desc_carry, 0,
+				&(struct hc_m_carry){.packets = 1});
+
+	return hc_raw_send(fd, frame, n);
+}
+
 size_t hc_raw_frame(uint8_t *buf, size_t cap, const struct hc_desc *d, uint32_t id, const void *msg)
 {
 	size_t len;

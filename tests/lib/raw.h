@@ -20,6 +20,8 @@ int hc_raw_session_unproved(const char *path);
 /* One packet; false when the daemon has closed. */
 bool hc_raw_send(int fd, const void *bytes, size_t n);
 bool hc_raw_send_fd(int fd, const void *bytes, size_t n, int pass);
+/* Say that the next packet has descriptors, as behind hello it must be. */
+bool hc_raw_carry(int fd);
 /* A frame in `buf`. Returns its bytes. */
 size_t hc_raw_frame(uint8_t *buf, size_t cap, const struct hc_desc *d, uint32_t id,
 		    const void *msg);

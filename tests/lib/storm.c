@@ -155,6 +155,8 @@ static void comes_back(struct run *r, uint32_t number)
 	uint64_t retry;
 	bool got = r->policy->again(r->policy->ctx, r->now, number, &retry);
 
+	r->out->tries += counted(r);
+	r->out->got += got && counted(r);
 	if (hinted && counted(r)) {
 		r->out->returns++;
 		r->out->kept += got;
@@ -203,6 +205,8 @@ static void sum_up(struct run *r)
 	}
 	r->out->jain = squares > 0 ? sum * sum / (squares * r->count) : 0;
 	r->out->use_percent = 100 * (double)r->busy_ns / (length * r->set->channels);
+	r->out->tries_percent =
+		r->out->tries ? 100 * (double)r->out->got / (double)r->out->tries : 0;
 	r->out->success_percent =
 		r->out->returns ? 100 * (double)r->out->kept / (double)r->out->returns : 0;
 }

@@ -49,10 +49,24 @@ struct storm {
 struct storm_result {
 	uint64_t asked, granted;
 	uint64_t returns, kept; /* came back at a hint; and got it */
-	double success_percent, use_percent, jain;
+	uint64_t tries, got;    /* came back at all, also without a hint; and got it */
+	double success_percent, tries_percent, use_percent, jain;
 };
 
 void storm_run(const struct storm *setup, const struct storm_policy *policy,
 	       struct storm_result *out);
+
+/* Three others, to compare with; they know the mean holding time without having to observe it.
+ * fifo: one queue, the head alone is served; told to come when its place should be the head.
+ * lottery: whoever comes first gets it; told to come at random within the time of the queue.
+ * nohint: whoever comes first gets it; told nothing. */
+struct storm_other {
+	uint32_t channels, free, head, tail, waiting;
+	uint64_t hold_ns, dice;
+	uint32_t queue[STORM_CLIENTS];
+};
+struct storm_policy storm_fifo(struct storm_other *o, const struct storm *setup);
+struct storm_policy storm_lottery(struct storm_other *o, const struct storm *setup);
+struct storm_policy storm_nohint(struct storm_other *o, const struct storm *setup);
 
 #endif

@@ -11,7 +11,11 @@
 #include "channel.h"
 #include "drain.h"
 #include "pages.h"
+#include "home.h"
+#include "part.h"
+#include "state.h"
 #include "user.h"
+#include "who.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -141,25 +145,27 @@ const struct world_record *world_record(const struct world *w, uint32_t node, ui
 /* ---- seats, sessions, devices ---- */
 
 struct tally {
-	uint32_t seats, bound, devices, work;
+	uint32_t seats, bound, devices, work, busy;
 };
 
 static void check_record(struct world *w, uint32_t node, const struct hc_part *p)
 {
 	const struct hc_core *c = w->core[node];
 	const struct world_record *r = &w->records[node][p - c->parts];
+	const struct hc_part_busy *b = hc_part_now(c, p);
 
 	world_want(w, r->id == p->id && r->state == p->state && r->epoch == p->epoch);
 	world_want(w, r->number == p->number && r->nranks == p->nranks);
-	world_want(w, r->cut_set == p->cut_set && (!p->cut_set || r->cut == p->cut));
+	world_want(w, r->cut_set == b->cut_set && (!b->cut_set || r->cut == b->cut));
 	world_want(w, r->tag == HC_TAG(p->reuse, p->epoch) && r->uid == p->uid);
-	world_want(w, r->cause_kind == p->cause_kind && r->cause_rank == p->cause_rank);
+	world_want(w, r->cause_kind == b->cause_kind && r->cause_rank == b->cause_rank);
 }
 
 static void check_seat(struct world *w, const struct hc_core *c, uint32_t part, uint32_t seat,
 		       struct tally *t)
 {
 	const struct hc_seat *s = &c->seats[seat];
+	const uint64_t session = hc_seat_session(s);
 	const struct hc_session *e;
 
 	world_want(w, s->part == part);
@@ -167,14 +173,14 @@ static void check_seat(struct world *w, const struct hc_core *c, uint32_t part, 
 	t->seats++;
 	t->devices += s->flags & SEAT_DEVICE ? 1 : 0;
 	if (s->process == HC_NONE) {
-		world_want(w, !s->session && s->block == HC_NONE);
+		world_want(w, !session && s->block == HC_NONE);
 		return;
 	}
 	t->bound++;
 	world_want(w, s->process < c->process_pool.fresh && c->processes[s->process].pid);
-	if (!s->session || c->sessions[(uint32_t)s->session].id != s->session)
+	if (!session || c->sessions[(uint32_t)session].id != session)
 		return; /* detached, or about to be */
-	e = &c->sessions[(uint32_t)s->session];
+	e = &c->sessions[(uint32_t)session];
 	world_want(w, e->process == s->process);
 	if (s->block != HC_NONE)
 		world_want(w, e->blocks[s->block / 64] >> (s->block % 64) & 1);
@@ -184,12 +190,17 @@ static void check_part(struct world *w, uint32_t node, uint32_t n, struct tally 
 {
 	const struct hc_core *c = w->core[node];
 	const struct hc_part *p = &c->parts[n];
+	const struct hc_part_busy *b = hc_part_now(c, p);
 	uint32_t i, k;
 
 	if (p->published)
 		check_record(w, node, p);
-	world_want(w, p->queued == (p->work != 0));
-	t->work += p->queued;
+	world_want(w, b->queued == (b->work != 0));
+	world_want(w, p->busy == HC_NONE || b->part == n);
+	t->work += b->queued;
+	t->busy += p->busy != HC_NONE;
+	if (p->state == HC_W_domain_state_ACTIVE && !b->queued && !b->samples && !b->asks.count)
+		world_want(w, p->busy == HC_NONE); /* at rest */
 	for (i = 0; i < p->nseats; i++) {
 		check_seat(w, c, n, p->seats + i, t);
 		for (k = 0; p->nseats <= 64 && k < i; k++)
@@ -224,7 +235,7 @@ static void check_parts(struct world *w, uint32_t node)
 		used++;
 		check_part(w, node, n, &t);
 	}
-	world_want(w, used == c->part_pool.used);
+	world_want(w, used == c->part_pool.used && t.busy == c->part_busy_pool.used);
 	world_want(w, t.seats == c->nseats && t.work == c->work.count);
 	for (n = 0; n < c->process_pool.fresh; n++) {
 		bound += c->processes[n].seats.count;
@@ -249,7 +260,7 @@ static void check_sessions(struct world *w, uint32_t node)
 			counted += c->sessions[slot].seats;
 	for (n = 0; n < c->part_pool.fresh; n++)
 		for (i = 0; part_used(c, n) && i < c->parts[n].nseats; i++) {
-			const uint64_t s = c->seats[c->parts[n].seats + i].session;
+			const uint64_t s = hc_seat_session(&c->seats[c->parts[n].seats + i]);
 
 			seats += s && c->sessions[(uint32_t)s].id == s;
 		}
@@ -258,8 +269,10 @@ static void check_sessions(struct world *w, uint32_t node)
 
 /* ---- homes ---- */
 
-static void check_home(struct world *w, const struct hc_core *c, const struct hc_home *h)
+static void check_home(struct world *w, const struct hc_core *c, const struct hc_home *h,
+		       uint32_t *known)
 {
+	const struct hc_home_busy *b = hc_home_now(c, h);
 	uint32_t r, arrived = 0, gone = 0, untold = 0;
 
 	for (r = 0; r < h->nranks; r++) {
@@ -268,9 +281,13 @@ static void check_home(struct world *w, const struct hc_core *c, const struct hc
 		arrived += pl->state != HC_W_member_state_EXPECTED;
 		gone += pl->state == HC_W_member_state_DEAD || pl->state == HC_W_member_state_LEFT;
 		untold += pl->state == HC_W_member_state_DEAD && !pl->told;
-		world_want(w, pl->node < c->nnodes);
+		world_want(w, hc_who(c, pl)->node < c->nnodes &&
+				      hc_who(c, pl)->places <= c->lim.ranks);
+		*known += pl->who != 0;
 	}
-	world_want(w, arrived == h->arrived && gone == h->gone && untold == h->untold);
+	world_want(w, arrived == h->arrived && gone == b->gone && untold == b->untold);
+	if (h->state == HC_W_domain_state_ACTIVE && !h->step && !gone && !b->asks.count)
+		world_want(w, h->busy == HC_NONE); /* at rest */
 	if (h->state >= HC_W_domain_state_ACTIVE && h->state != HC_W_domain_state_FAILED)
 		world_want(w, h->arrived == h->nranks && h->epoch > 0);
 }
@@ -279,6 +296,7 @@ static void check_homes(struct world *w, uint32_t node)
 {
 	const struct hc_core *c = w->core[node];
 	uint32_t n, used = 0, active = 0, forming = 0, damaged = 0, storing = 0, over = 0;
+	uint32_t busy = 0, known = 0;
 	struct hc_core_counts counts;
 
 	for (n = 0; n < c->home_pool.fresh; n++) {
@@ -287,7 +305,9 @@ static void check_homes(struct world *w, uint32_t node)
 		if (!h->id)
 			continue;
 		used++;
-		check_home(w, c, h);
+		check_home(w, c, h, &known);
+		busy += h->busy != HC_NONE;
+		world_want(w, h->busy == HC_NONE || c->home_busy[h->busy].home == n);
 		active += h->state == HC_W_domain_state_ACTIVE;
 		forming += h->state < HC_W_domain_state_ACTIVE;
 		damaged += h->state == HC_W_domain_state_DAMAGED;
@@ -296,7 +316,11 @@ static void check_homes(struct world *w, uint32_t node)
 		over += h->step == HOME_OVER;
 	}
 	for (n = 0; n < c->part_pool.fresh; n++)
-		storing += part_used(c, n) && c->parts[n].step != PART_NOTHING;
+		storing += part_used(c, n) && hc_part_now(c, &c->parts[n])->step != PART_NOTHING;
+	world_want(w, busy == c->home_busy_pool.used);
+	for (n = 1; n < c->who_pool.fresh; n++)
+		known -= c->whos[n].places;
+	world_want(w, !known);
 	world_want(w, storing == c->storing.count && over == c->over.count);
 	hc_core_counts(c, &counts);
 	world_want(w, counts.domains == used && counts.active == active);
@@ -313,9 +337,9 @@ static void check_asks(struct world *w, uint32_t node)
 	for (n = 0; n < c->ask_pool.fresh; n++)
 		used += c->asks[n].ticket && c->asks[n].session;
 	for (n = 0; n < c->home_pool.fresh; n++)
-		at_homes += c->homes[n].id ? c->homes[n].asks.count : 0;
+		at_homes += c->homes[n].id ? hc_home_now(c, &c->homes[n])->asks.count : 0;
 	for (n = 0; n < c->part_pool.fresh; n++)
-		leaving += part_used(c, n) ? c->parts[n].asks.count : 0;
+		leaving += part_used(c, n) ? hc_part_now(c, &c->parts[n])->asks.count : 0;
 	world_want(w, used + at_homes + leaving + c->departed.count == c->ask_pool.used);
 }
 
@@ -328,9 +352,10 @@ static void check_timers(struct world *w, uint32_t node)
 		n = c->timers.heap[i].number;
 		world_want(w, c->timers.place[n] == i + 1);
 		if (n < c->lim.domains)
-			world_want(w, c->homes[n].id);
+			world_want(w, c->homes[c->home_busy[n].home].busy == n);
 		else if (n < 2 * c->lim.domains)
-			world_want(w, part_used(c, n - c->lim.domains));
+			world_want(w, c->parts[c->part_busy[n - c->lim.domains].part].busy ==
+					      n - c->lim.domains);
 		else if (n == hc_drain_timer(c))
 			world_want(w, c->drain.on && c->drain.session);
 		else
@@ -404,8 +429,8 @@ static void check_channels(struct world *w, uint32_t node)
 	held[HC_HOLD_WAITING] = waits;
 	for (n = 0; n < c->user_pool.fresh; n++) {
 		for (i = 0; i < 2; i++)
-			charged[i] += c->user_index.link[n].in ? c->users[n].held[i] : 0;
-		charged[2] += c->user_index.link[n].in ? c->users[n].memory : 0;
+			charged[i] += c->user_index.link[n] ? c->users[n].held[i] : 0;
+		charged[2] += c->user_index.link[n] ? c->users[n].memory : 0;
 	}
 	world_want(w, memory <= charged[2]); /* others charge theirs there too */
 	for (i = 0; i < 2; i++)

@@ -187,8 +187,8 @@ START_TEST(random_messages)
 		memcpy(out, "\0\0\0\0\0\1\0\0\0\0\0\1\0\0\0\0", 16);
 		out[3] = (uint8_t)n;
 		out[7] = (uint8_t)(rand() % 120);
-		if (out[7] == HC_MSG_ops_ended || out[7] == HC_MSG_create ||
-		    out[7] == HC_MSG_root_info)
+		if (out[7] == HC_MSG_carry || out[7] == HC_MSG_ops_ended ||
+		    out[7] == HC_MSG_create || out[7] == HC_MSG_root_info)
 			continue; /* no answer; and what rightly makes a domain */
 		if (hc_raw_send(fd, out, n) && hc_raw_recv(fd, buf, &f))
 			continue;
@@ -317,6 +317,11 @@ START_TEST(descriptors_that_nobody_asked_for_are_closed)
 		fd = hc_raw_session(node.socket);
 		n = hc_raw_frame(out, sizeof(out), &hc_desc_ping, 1,
 				 &(struct hc_m_ping){.value = 1});
+		/* not announced: none of them reaches the daemon */
+		ck_assert_int_gt(send_many_fds(fd, n, pipe_fd[1], many[i]), 0);
+		hc_raw_want_alive(fd);
+		/* announced, and for a request that has no use for them */
+		ck_assert(hc_raw_carry(fd));
 		ck_assert_int_gt(send_many_fds(fd, n, pipe_fd[1], many[i]), 0);
 		if (many[i] <= 4)
 			hc_raw_want_alive(fd);
@@ -358,6 +363,7 @@ static void want_table_refused(int table, const char *what)
 	size_t n = hc_raw_frame(out, sizeof(out), &hc_desc_join_table, 3, &join);
 	struct hc_frame f;
 
+	ck_assert(table < 0 || hc_raw_carry(fd));
 	ck_assert(table < 0 ? hc_raw_send(fd, out, n) : hc_raw_send_fd(fd, out, n, table));
 	if (!hc_raw_recv(fd, buf, &f))
 		hc_fail("%s: the session was ended", what);

@@ -212,6 +212,14 @@ static int say(int fd, uint16_t type, unsigned pair)
 	case HC_MSG_get:
 	case HC_MSG_fence: return say_sync(fd, type, id);
 	case HC_MSG_status: return outcome(fd, &hc_desc_status, &(struct hc_m_status){.id = id});
+	case HC_MSG_carry: {
+		size_t n = hc_raw_frame(buf, sizeof(buf), &hc_desc_carry, 9,
+					&(struct hc_m_carry){.packets = 1});
+
+		ck_assert(hc_raw_send(fd, buf, n));
+		hc_raw_want_alive(fd); /* not answered, and no harm */
+		return 0;
+	}
 	case HC_MSG_ops_ended: {
 		size_t n = hc_raw_frame(buf, sizeof(buf), &hc_desc_ops_ended, 9,
 					&(struct hc_m_ops_ended){.id = id});

@@ -3,11 +3,19 @@
 #ifndef HC_TEST_ADMISSION_H
 #define HC_TEST_ADMISSION_H
 
+#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "admit.h"
 #include "wire.h"
+
+/* As ck_assert, for hot loops: check notes each assertion that holds in a pipe. */
+#define adm_must(x)                                                                                \
+	do {                                                                                       \
+		if (!(x))                                                                          \
+			ck_abort_msg("not so: %s", #x);                                            \
+	} while (0)
 
 #define SEC 1000000000ull
 #define MS  1000000ull

@@ -360,16 +360,21 @@ START_TEST(a_ticket_that_nobody_uses_ends)
 END_TEST
 
 /* Two tickets; the first was granted what the second one needs, but the second is here first. */
-START_TEST(one_who_is_here_borrows_from_one_who_comes_later)
+static void two_tickets(bool with_aged)
 {
 	struct hc_admit *s = adm_new(1, 32, 32);
 	struct hc_admit_piece p = adm_piece(0, 1, 400, 0);
 	struct hc_admit_ask a = adm_ask(1, &p, 1);
+	const struct hc_admit_settings set = {.limit_percent = 80,
+					      .aging_ns = SEC / 10,
+					      .grant_ttl_ns = 5 * SEC,
+					      .hint_hold_ns = SEC};
 	struct hc_admit_counts counts;
-	uint32_t held[2], ticket[2], k;
+	uint32_t held[2], ticket[2], waiter, k;
 	uint64_t at[2], now;
 
 	adm_link(s, 0, 0, 0, 1, 1000, 64);
+	hc_admit_set(s, &set);
 	a.hold_ns = SEC;
 	for (k = 0; k < 2; k++) {
 		ck_assert_int_eq(hc_admit_ask(s, k * SEC / 2, &a, &held[k], &hint), 0);
@@ -379,6 +384,8 @@ START_TEST(one_who_is_here_borrows_from_one_who_comes_later)
 	for (k = 0; k < 2; k++) {
 		ck_assert_int_eq(hc_admit_ask(s, SEC / 2 + k, &a, &ticket[k], &hint), HC_E_AGAIN);
 		at[k] = SEC / 2 + k + hint;
+		if (with_aged && !k)
+			ck_assert_int_eq(ask(s, SEC / 2, 9, p, true, &waiter), HC_E_IN_PROGRESS);
 	}
 	ck_assert_uint_lt(at[0], at[1]);
 	/* nothing comes back in time for the first, which is told again and again, until its time
@@ -395,6 +402,13 @@ START_TEST(one_who_is_here_borrows_from_one_who_comes_later)
 	hc_admit_release(s, at[1] - 1, held[0]);
 	adm_run(s, at[1] - 1);
 	ck_assert_int_eq(hc_admit_state(s, ticket[0]), HC_ADMIT_GRANTED);
+	if (with_aged) { /* it was there before the second: nobody borrows past it */
+		ck_assert_int_eq(hc_admit_again(s, at[1], ticket[1], false, 0, &hint), HC_E_AGAIN);
+		hc_admit_release(s, at[1], held[1]);
+		adm_run(s, at[1]);
+		ck_assert_uint_eq(adm_granted(s), waiter);
+		return;
+	}
 	ck_assert_int_eq(hc_admit_again(s, at[1], ticket[1], false, 0, &hint), 0);
 	hc_admit_collect(s, ticket[1]);
 	ck_assert_int_eq(hc_admit_state(s, ticket[0]), HC_ADMIT_AWAITED);
@@ -406,6 +420,17 @@ START_TEST(one_who_is_here_borrows_from_one_who_comes_later)
 	hc_admit_counts(s, &counts);
 	ck_assert_uint_eq(counts.hints_kept, 2);
 	hc_admit_check(s);
+}
+
+START_TEST(one_who_is_here_borrows_from_one_who_comes_later)
+{
+	two_tickets(false);
+}
+END_TEST
+
+START_TEST(nobody_borrows_past_an_aged_request)
+{
+	two_tickets(true);
 }
 END_TEST
 
@@ -577,6 +602,7 @@ static void add(TCase *t)
 	tcase_add_test(t, a_declared_end_makes_a_hint_that_is_kept);
 	tcase_add_test(t, a_ticket_that_nobody_uses_ends);
 	tcase_add_test(t, one_who_is_here_borrows_from_one_who_comes_later);
+	tcase_add_test(t, nobody_borrows_past_an_aged_request);
 	tcase_add_test(t, a_link_that_shrank_grants_nothing_until_it_fits);
 	tcase_add_test(t, who_waits_for_a_failed_link_holds_up_nobody);
 	tcase_add_test(t, holders_are_named_in_order_of_grant);

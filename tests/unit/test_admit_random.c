@@ -90,12 +90,12 @@ static void ask(void)
 	a.deadline = roll(2) ? HC_NEVER : now + roll(20000) * MS;
 	a.quota_percent = roll(3) ? 100 : 1 + roll(100);
 	r = hc_admit_ask(s, now, &a, &n, &hint);
-	ck_assert(r == 0 || r == HC_E_IN_PROGRESS || r == HC_E_AGAIN || r == HC_E_LIMIT ||
-		  r == HC_E_LINK_UNAVAILABLE);
-	ck_assert(a.wait ? r != HC_E_AGAIN : r != HC_E_IN_PROGRESS);
+	adm_must(r == 0 || r == HC_E_IN_PROGRESS || r == HC_E_AGAIN || r == HC_E_LIMIT ||
+		 r == HC_E_LINK_UNAVAILABLE);
+	adm_must(a.wait ? r != HC_E_AGAIN : r != HC_E_IN_PROGRESS);
 	if (r && r != HC_E_IN_PROGRESS && r != HC_E_AGAIN)
 		return;
-	ck_assert(n < REQUESTS && !mine[n].known);
+	adm_must(n < REQUESTS && !mine[n].known);
 	mine[n] = (struct ours){.known = true, .ticket = r == HC_E_AGAIN, .pieces = a.npieces};
 	if (!r && roll(4))
 		hc_admit_collect(s, n);
@@ -111,11 +111,11 @@ static void come_back(uint32_t n)
 		return;
 	r = hc_admit_again(s, now, n, wait, roll(2) ? HC_NEVER : now + roll(9) * SEC, &hint);
 	if (hc_admit_state(s, n) == HC_ADMIT_HELD || hc_admit_state(s, n) == HC_ADMIT_FREE)
-		ck_assert_int_eq(r, HC_E_GONE);
+		adm_must(r == HC_E_GONE);
 	else if (hc_admit_state(s, n) == HC_ADMIT_GRANTED)
-		ck_assert_int_eq(r, 0);
+		adm_must(r == 0);
 	else
-		ck_assert_int_eq(r, wait ? HC_E_IN_PROGRESS : HC_E_AGAIN);
+		adm_must(r == (wait ? HC_E_IN_PROGRESS : HC_E_AGAIN));
 	if (hc_admit_state(s, n) != HC_ADMIT_FREE)
 		mine[n].ticket = r == HC_E_AGAIN;
 }
@@ -145,17 +145,17 @@ static void read_news(void)
 	uint32_t n;
 
 	while (hc_admit_news(s, &n, &news)) {
-		ck_assert(mine[n].known);
+		adm_must(mine[n].known);
 		switch (news) {
 		case HC_ADMIT_NEWS_GRANTED:
-			ck_assert_int_eq(hc_admit_state(s, n), HC_ADMIT_GRANTED);
-			ck_assert(!mine[n].ticket);
+			adm_must(hc_admit_state(s, n) == HC_ADMIT_GRANTED);
+			adm_must(!mine[n].ticket);
 			if (roll(4))
 				hc_admit_collect(s, n);
 			break;
 		case HC_ADMIT_NEWS_EXPIRED:
 		case HC_ADMIT_NEWS_LAPSED:
-			ck_assert_int_eq(hc_admit_state(s, n), HC_ADMIT_FREE);
+			adm_must(hc_admit_state(s, n) == HC_ADMIT_FREE);
 			mine[n].known = false;
 			break;
 		}
@@ -169,8 +169,8 @@ static void look(void)
 
 	link = (link + 1) % LINKS;
 	hc_admit_link_use(s, link, &use);
-	ck_assert_uint_le(use.grants - use.releases, REQUESTS * 8);
-	ck_assert_uint_eq(use.grants - use.releases, use.used_vcs);
+	adm_must(use.grants - use.releases <= REQUESTS * 8);
+	adm_must(use.grants - use.releases == use.used_vcs);
 }
 
 static void step(bool links_change)
@@ -215,8 +215,8 @@ static void end_world(void)
 	hc_admit_check(s);
 	for (n = 0; n < LINKS; n++) {
 		hc_admit_link_use(s, n, &use);
-		ck_assert(!use.used_mbps[0] && !use.used_mbps[1] && !use.used_vcs && !use.waiting);
-		ck_assert_uint_eq(use.grants, use.releases);
+		adm_must(!use.used_mbps[0] && !use.used_mbps[1] && !use.used_vcs && !use.waiting);
+		adm_must(use.grants == use.releases);
 	}
 	free(s);
 }

@@ -301,7 +301,7 @@ static void live(uint64_t seed, uint32_t events)
 			world_die(&w, w.clients[i]);
 	for (i = 0; i < w.nclients; i++) /* also those whose connection went before */
 		world_dead(&w, w.clients[i]->node, w.clients[i]->pid);
-	world_advance(&w, 100000);
+	world_advance(&w, 100000000); /* a hint may be far away, and its place is kept so long */
 	world_check_empty(&w);
 	count();
 	world_end(&w);

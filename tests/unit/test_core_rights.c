@@ -130,6 +130,7 @@ static void request(struct world_client *cl, uint16_t type)
 	case HC_MSG_destroy: world_destroy(&w, cl, active); return;
 	case HC_MSG_abort: world_abort(&w, cl, active, 0, "as told"); return;
 	case HC_MSG_status: world_status(&w, cl, active); return;
+	case HC_MSG_carry: say(cl, &hc_desc_carry, &(struct hc_m_carry){.packets = 1}); return;
 	case HC_MSG_ops_ended:
 		say(cl, &hc_desc_ops_ended, &(struct hc_m_ops_ended){.id = active});
 		return;

@@ -315,7 +315,9 @@ END_TEST
 START_TEST(pool_and_index_against_an_array)
 {
 	enum { N = 50 };
-	uint64_t key[N];
+	struct {
+		uint64_t key;
+	} item[N];
 	bool used[N] = {0};
 	struct hc_mem m = fresh();
 	struct hc_index x;
@@ -323,7 +325,8 @@ START_TEST(pool_and_index_against_an_array)
 	uint32_t i, n, round, count = 0, found, wanted;
 
 	hc_pool_init(&p, &m, N);
-	hc_index_init(&x, &m, N);
+	hc_index_init_in(&x, &m, N, item, key);
+	hc_index_expect(&x, 27); /* more come than were expected */
 	for (round = 0; round < 50000; round++) {
 		if (roll(2)) {
 			n = hc_pool_get(&p);
@@ -333,8 +336,8 @@ START_TEST(pool_and_index_against_an_array)
 			ck_assert(n < N && !used[n]);
 			used[n] = true;
 			count++;
-			key[n] = roll(20);
-			hc_index_add(&x, key[n], n);
+			item[n].key = roll(20);
+			hc_index_add_in(&x, n);
 		} else if (used[n = roll(N)]) {
 			used[n] = false;
 			count--;
@@ -344,9 +347,9 @@ START_TEST(pool_and_index_against_an_array)
 		}
 		ck_assert_uint_eq(p.used, count);
 		for (i = 0, wanted = 0; i < N; i++)
-			wanted += used[i] && key[i] == 7;
+			wanted += used[i] && item[i].key == 7;
 		for (found = 0, n = hc_index_find(&x, 7); n != HC_NONE; n = hc_index_next(&x, n)) {
-			ck_assert(used[n] && key[n] == 7);
+			ck_assert(used[n] && item[n].key == 7);
 			found++;
 		}
 		ck_assert_uint_eq(found, wanted);

@@ -16,7 +16,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "ops.h"
 #include "ring.h"
 #include "suite.h"
 
@@ -39,27 +38,27 @@ static bool is_over(void *context)
 	return atomic_load(&p->word) != 0;
 }
 
-static void attach(struct pair *p, unsigned side, bool registered)
+static void attach(struct pair *p, unsigned side)
 {
-	hc_ring_tx_init(&p->tx[side], p->map, BUFFER, side, registered, &p->watch);
-	hc_ring_rx_init(&p->rx[side], p->map, BUFFER, side, p->stash[side], registered, &p->watch);
+	hc_ring_tx_init(&p->tx[side], p->map, BUFFER, side, &p->watch);
+	hc_ring_rx_init(&p->rx[side], p->map, BUFFER, side, p->stash[side], &p->watch);
 }
 
 /* In memory that a forked child shares. */
-static struct pair *pair_new(bool registered)
+static struct pair *pair_new(void)
 {
 	struct pair *p =
 		mmap(NULL, sizeof(*p), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
-	hc_want(p != MAP_FAILED && !hc_ops_register());
+	hc_want(p != MAP_FAILED);
 	p->bytes = HC_RING_FILE_BYTES(BUFFER);
 	p->map = mmap(NULL, p->bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	hc_want(p->map != MAP_FAILED);
 	p->stash[0] = malloc(HC_RING_MESSAGE_MAX);
 	p->stash[1] = malloc(HC_RING_MESSAGE_MAX);
 	p->watch = (struct hc_ring_watch){.word = &p->word, .over = is_over, .context = p};
-	attach(p, 0, registered);
-	attach(p, 1, registered);
+	attach(p, 0);
+	attach(p, 1);
 	return p;
 }
 
@@ -123,7 +122,7 @@ static void none(struct pair *p)
 
 START_TEST(every_size_up_to_the_buffer_comes_out)
 {
-	struct pair *p = pair_new(true);
+	struct pair *p = pair_new();
 	uint32_t n;
 
 	none(p);
@@ -139,7 +138,7 @@ END_TEST
 
 START_TEST(a_full_ring_says_so_and_goes_on_where_it_was)
 {
-	struct pair *p = pair_new(true);
+	struct pair *p = pair_new();
 	uint32_t i, k, count;
 
 	for (k = 0; k < 20; k++) {
@@ -159,7 +158,7 @@ END_TEST
 
 START_TEST(a_large_message_goes_at_once_or_not_at_all)
 {
-	struct pair *p = pair_new(true);
+	struct pair *p = pair_new();
 
 	ck_assert_int_eq(put(p, 3000, 1, 0), 0);
 	ck_assert_int_eq(put(p, 1100, 2, 0), HC_E_AGAIN); /* lines of 64 bytes: none is left */
@@ -176,7 +175,7 @@ END_TEST
 
 START_TEST(a_message_without_room_for_it_stays)
 {
-	struct pair *p = pair_new(true);
+	struct pair *p = pair_new();
 	uint32_t n, sizes[] = {1, 56, 57, 4000}, i;
 
 	for (i = 0; i < 4; i++) {
@@ -198,7 +197,7 @@ END_TEST
 
 START_TEST(a_sender_that_gives_up_leaves_no_half_message)
 {
-	struct pair *p = pair_new(true);
+	struct pair *p = pair_new();
 	uint32_t i;
 
 	for (i = 0; i < 600; i++) {
@@ -216,7 +215,7 @@ END_TEST
 
 START_TEST(a_receiver_out_of_time_goes_on_later)
 {
-	struct pair *p = pair_new(true);
+	struct pair *p = pair_new();
 	struct hc_ring_tx tx;
 	uint32_t n, parts, size = 3 * 1024;
 
@@ -245,7 +244,7 @@ END_TEST
 /* Counters of 32 bits go round; nothing may be seen of it. */
 START_TEST(the_counters_go_round)
 {
-	struct pair *p = pair_new(true);
+	struct pair *p = pair_new();
 	uint32_t i, at = 0u - 700u;
 
 	for (i = 0; i < HC_RING_SLOTS; i++)
@@ -269,20 +268,20 @@ START_TEST(the_counters_go_round)
 END_TEST
 
 /* All orders of a few steps against a queue that holds what was sent. */
-static const uint32_t model_sizes[] = {0, 57, 2000, 4096, 5000};
+static const uint32_t model_sizes[] = {0, 225, 2000, 4096, 5000};
 enum { STEPS = 6, CHOICES = 8 };
 
 static void reset(struct pair *p)
 {
 	memset(p->map, 0, HC_RING_HEAD_BYTES);
 	memset(p->tx[0].desc, 0, 32 * HC_RING_SLOT_BYTES);
-	attach(p, 0, true);
-	attach(p, 1, true);
+	attach(p, 0);
+	attach(p, 1);
 }
 
 static uint32_t aligned(uint32_t n)
 {
-	return n <= HC_RING_INLINE ? 0 : (n + 63) & ~63u;
+	return n <= HC_RING_SMALL_MAX ? 0 : (n + 63) & ~63u;
 }
 
 static void follow(struct pair *p, unsigned order)
@@ -331,7 +330,7 @@ static void follow(struct pair *p, unsigned order)
 
 START_TEST(all_orders_of_six_steps)
 {
-	struct pair *p = pair_new(true);
+	struct pair *p = pair_new();
 	unsigned order;
 
 	for (order = 0; order < 1u << (3 * STEPS); order++)
@@ -408,9 +407,9 @@ static void *recv_all(void *arg)
 	return NULL;
 }
 
-static void run_flows(bool registered, uint32_t count, uint32_t largest)
+static void run_flows(uint32_t count, uint32_t largest)
 {
-	struct pair *p = pair_new(registered);
+	struct pair *p = pair_new();
 	struct flow f[4];
 	pthread_t thread[4];
 	unsigned i;
@@ -434,9 +433,8 @@ static void run_flows(bool registered, uint32_t count, uint32_t largest)
 
 START_TEST(four_threads_both_ways)
 {
-	run_flows(true, hc_long() ? 3000000 : 60000, 20000);
-	run_flows(false, hc_long() ? 300000 : 20000, 20000);
-	run_flows(true, hc_long() ? 3000 : 100, HC_RING_MESSAGE_MAX);
+	run_flows(hc_long() ? 3000000 : 60000, 20000);
+	run_flows(hc_long() ? 3000 : 100, HC_RING_MESSAGE_MAX);
 }
 END_TEST
 
@@ -459,7 +457,7 @@ static void *echo(void *arg)
 
 START_TEST(no_wake_up_is_lost)
 {
-	struct pair *p = pair_new(true);
+	struct pair *p = pair_new();
 	struct flow f = {.p = p, .count = hc_long() ? 2000000 : 30000};
 	uint32_t i, n, x;
 	pthread_t thread;
@@ -495,7 +493,7 @@ static void *end_it(void *arg)
 
 START_TEST(the_end_of_the_channel_ends_a_wait_at_once)
 {
-	struct pair *p = pair_new(true);
+	struct pair *p = pair_new();
 	uint64_t start = hc_now_ms();
 	uint32_t n = sizeof(got);
 	pthread_t thread;
@@ -534,7 +532,7 @@ static int send_for_ever(void *arg, int in, int out)
 
 START_TEST(a_partner_killed_in_the_middle_of_a_message)
 {
-	struct pair *p = pair_new(true);
+	struct pair *p = pair_new();
 	struct hc_child c;
 	unsigned i;
 	uint32_t n;
@@ -630,12 +628,12 @@ static void suffer(struct pair *p, uint32_t *seed)
 		  r == HC_E_BUFFER_OVERFLOW);
 	/* it stays so; then a new channel begins, as far as this side knows */
 	if (p->rx[1].bad || p->tx[1].bad)
-		attach(p, 1, true);
+		attach(p, 1);
 }
 
 START_TEST(a_partner_that_writes_anything_does_no_harm)
 {
-	struct pair *p = pair_new(true);
+	struct pair *p = pair_new();
 	struct enemy e = {.p = p, .seed = 99};
 	uint64_t end = hc_now_ms() + (hc_long() ? 60000 : 2000);
 	uint32_t seed = 5, rounds = 0, broken = 0;
@@ -665,18 +663,18 @@ START_TEST(each_broken_rule_ends_the_half_for_good)
 		uint32_t fragment;
 	} bad[] = {
 		{HC_RING_WORD(2, HC_RING_SMALL, 8), 0},        /* a turn too early */
-		{HC_RING_WORD(1, HC_RING_SMALL, 57), 0},       /* longer than a descriptor */
+		{HC_RING_WORD(1, HC_RING_SMALL, 225), 0},      /* longer than four descriptors */
 		{HC_RING_WORD(1, 0, 8), 0},                    /* no kind */
-		{HC_RING_WORD(1, 5, 8), 0},                    /* no kind */
+		{HC_RING_WORD(1, HC_RING_MORE, 8), 0},         /* no kind */
 		{HC_RING_WORD(1, HC_RING_CONT, 100), 100},     /* of nothing */
 		{HC_RING_WORD(1, HC_RING_ABORT, 0), 0},        /* of nothing */
-		{HC_RING_WORD(1, HC_RING_FIRST, 56), 56},      /* would have fitted */
+		{HC_RING_WORD(1, HC_RING_FIRST, 224), 224},    /* would have fitted */
 		{HC_RING_WORD(1, HC_RING_FIRST, 1048577), 57}, /* beyond the largest message */
-		{HC_RING_WORD(1, HC_RING_FIRST, 100), 0},      /* an empty fragment */
-		{HC_RING_WORD(1, HC_RING_FIRST, 100), 101},    /* beyond the message */
+		{HC_RING_WORD(1, HC_RING_FIRST, 300), 0},      /* an empty fragment */
+		{HC_RING_WORD(1, HC_RING_FIRST, 300), 301},    /* beyond the message */
 		{HC_RING_WORD(1, HC_RING_FIRST, 9000), 4097},  /* beyond the buffer */
 	};
-	struct pair *p = pair_new(true);
+	struct pair *p = pair_new();
 	uint32_t i, n;
 
 	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {

@@ -126,7 +126,7 @@ TOP(INT, virtual_channels, "channels", 1, 4096, "64", RELOAD, ENV, "Channels",
 TOP(INT, memory_bandwidth_limit_percent, "percent", 1, 100, "70", RELOAD, ENV, "Channels",
     "Share of a device's memory bandwidth that its channels may be granted in sum")
 TOP(INT, aging_s, "seconds", 1, 3600, "10", RELOAD, ENV, "Channels",
-    "A request that waited this long counts one priority class higher")
+    "A request that waited this long counts one priority class higher, and nothing that came later is served before it on its links")
 TOP(INT, grant_ttl_s, "seconds", 1, 3600, "5", RELOAD, ENV, "Channels",
     "A grant that nobody collects goes back after this long")
 TOP(INT, hint_hold_s, "seconds", 1, 600, "1", RELOAD, ENV, "Channels",

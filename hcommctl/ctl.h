@@ -57,6 +57,8 @@ const char *ctl_opt(const struct ctl *c, const char *name);
 bool ctl_number(const char *what, const char *text, uint64_t lo, uint64_t hi, uint64_t *out);
 /* A time as "90", "90s", "5m", "1h", "2d" in seconds. False: said why. */
 bool ctl_seconds(const char *what, const char *text, uint32_t *out);
+/* Seconds as "2" or "0.25" in milliseconds, at least 1. False: said why. */
+bool ctl_ms(const char *what, const char *text, uint32_t *ms);
 
 /* ---- say.c: messages ---- */
 /* "hcommctl: ..." on standard error. */
@@ -86,6 +88,8 @@ ctl_fn ctl_status;
 ctl_fn ctl_domain;
 ctl_fn ctl_device;
 ctl_fn ctl_link;
+ctl_fn ctl_channel;
+ctl_fn ctl_perf;
 ctl_fn ctl_client;
 ctl_fn ctl_setting;
 ctl_fn ctl_event;

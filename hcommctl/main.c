@@ -41,6 +41,18 @@ static const struct command commands[] = {
 {"device", "list", "", "", "devices of this node and who uses them", ctl_device},
 {"link", "list", "", "", "links between devices, what is granted of them, who waits", ctl_link},
 {"link", "show", "NAME", "", "one link with the source of each fact", ctl_link},
+{"channel", "list", "", "domain=ID|NAME", "channels that are granted, and over which link", ctl_channel},
+{"channel", "show", "ID", "", "one channel", ctl_channel},
+{"channel", "waiting", "", "domain=ID|NAME",
+	"who waits for channels: class now, place, estimate", ctl_channel},
+{"channel", "hold", "",
+	"bandwidth=MB/S back=MB/S path=TYPE count=N for=SEC wait retry class=N weight=N name=NAME "
+	"devices=A,B shared",
+	"have channels between two devices for a while, as a job would", ctl_channel},
+{"perf", "server", "", "name=NAME devices=A,B class=N weight=N",
+	"answer one perf client of this node", ctl_perf},
+{"perf", "client", "", "name=NAME sizes=LIST iterations=N bandwidth=MB/S buffer=BYTES wait",
+	"round trips and bandwidth of a channel to the perf server", ctl_perf},
 {"client", "list", "", "", "open sessions", ctl_client},
 {"event", "list", "", "since=TIME domain=ID|NAME limit=N", "the event journal", ctl_event},
 {"event", "follow", "", "domain=ID|NAME", "events as they happen, until interrupted", ctl_event},
@@ -164,8 +176,7 @@ bool ctl_seconds(const char *what, const char *text, uint32_t *out)
 	return true;
 }
 
-/* "2", "0.25": seconds as milliseconds, at least 1. */
-static bool parse_ms(const char *what, const char *text, uint32_t *ms)
+bool ctl_ms(const char *what, const char *text, uint32_t *ms)
 {
 	char *end = NULL;
 	double seconds;
@@ -227,7 +238,7 @@ static int take_flag(struct ctl *c, struct line *l, char *word)
 	uint32_t ms = 2000;
 
 	if (is_long(word, "--watch", &after)) {
-		if (after && !parse_ms("--watch", after, &ms))
+		if (after && !ctl_ms("--watch", after, &ms))
 			return -1;
 		c->watch_ms = ms;
 		return 1;
@@ -268,7 +279,7 @@ static int take_valued(struct ctl *c, char **argv, int argc, int *i)
 	if (!is_long(word, "--timeout", &after))
 		return 0;
 	value = value_of(argv, argc, i, after);
-	if (!value || !parse_ms("--timeout", value, &ms))
+	if (!value || !ctl_ms("--timeout", value, &ms))
 		return -1;
 	c->timeout_ms = (int)ms;
 	return 1;

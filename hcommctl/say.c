@@ -103,6 +103,8 @@ int ctl_fail(int error, const char *what)
 		detail = hcomm_error_string(error);
 	if (ctl_exit_of(error) == CTL_AGAIN && wait_ms && wait_ms != HCOMM_UNKNOWN)
 		ctl_say("%s: %s; try again in %u ms", what, detail, wait_ms);
+	else if (error == HCOMM_E_AGAIN && wait_ms == HCOMM_UNKNOWN)
+		ctl_say("%s: %s; when to try again is not known", what, detail);
 	else
 		ctl_say("%s: %s", what, detail);
 	return ctl_exit_of(error);

@@ -165,6 +165,13 @@ const void *ctl_rows_at(const struct ctl_rows *r, size_t i)
 	return i < r->count ? r->rows + i * r->view->size : NULL;
 }
 
+void ctl_rows_only(struct ctl_rows *r, size_t i)
+{
+	if (i)
+		memcpy(r->rows, r->rows + i * r->view->size, r->view->size);
+	r->count = 1;
+}
+
 /* ---- cells ---- */
 
 static const char *color_of(const char *text)

@@ -21,6 +21,8 @@ int ctl_rows_query(struct ctl *c, struct ctl_rows *r, const struct hcomm_filter 
 size_t ctl_rows_count(const struct ctl_rows *r);
 /* The public struct of row i, valid until the next query; NULL beyond the last. */
 const void *ctl_rows_at(const struct ctl_rows *r, size_t i);
+/* Forget all rows but row i. */
+void ctl_rows_only(struct ctl_rows *r, size_t i);
 
 int ctl_rows_print(const struct ctl *c, const struct ctl_rows *r);
 int ctl_rows_list(const struct ctl *c, const struct ctl_rows *r);

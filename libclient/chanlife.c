@@ -37,14 +37,16 @@ static int map_rings(struct hc_channel *c, int fd)
 {
 	size_t bytes = HC_RING_FILE_BYTES((size_t)c->info.buffer_bytes);
 	size_t all = bytes + HC_RING_MESSAGE_MAX;
+	int seals;
 	struct stat st;
 	void *map;
 
 	if (fd < 0)
 		return bad_file(c, "hcommd sent no file");
 	/* we write there: a file that could shrink would be a SIGBUS in the host */
-	if (fstat(fd, &st) || (uint64_t)st.st_size != bytes ||
-	    !(fcntl(fd, F_GET_SEALS) & F_SEAL_SHRINK))
+	seals = fcntl(fd, F_GET_SEALS); /* -1: no memfd at all */
+	if (fstat(fd, &st) || (uint64_t)st.st_size != bytes || seals < 0 ||
+	    !(seals & F_SEAL_SHRINK))
 		return bad_file(c, "hcommd sent a file of another size, or one not sealed");
 	map = mmap(NULL, all, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
 		   -1, 0);

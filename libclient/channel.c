@@ -296,6 +296,7 @@ static int begin(struct hcomm_session *s, const struct hc_request *q, hcomm_doma
 		return hc_refuse(HC_E_NO_MEMORY, "no memory for the request");
 	hc_call_init(&w->call, HC_MSG_channel_want_r);
 	w->call.finish = finish;
+	w->call.until = HC_FOREVER;
 	w->domain = domain;
 	w->rank = rank;
 	w->count = count;

@@ -62,7 +62,7 @@ int hc_admit_take_back(struct hc_admit *s, uint64_t now, const struct hc_admit_a
 	p = &s->piece[s->request[*request].first];
 	if (p->link == place->link && p->vc == place->vc)
 		return 0;
-	hc_adm_give_back(s, now, s->request[*request].first, true);
+	hc_adm_give_back(s, now, s->request[*request].first, false);
 	room = (uint64_t)l->used[0] + p->need[0] <= l->limit &&
 	       (uint64_t)l->used[1] + p->need[1] <= l->limit && is_free(s, place);
 	if (room) {

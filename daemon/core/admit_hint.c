@@ -15,10 +15,12 @@
  * smaller tickets takes from its links.
  *
  * Last, the caller is told to come a *lead* after the waking. The lead follows how hints went on
- * this link: a quarter longer when one was broken (once within a lead, for they break in groups), a
- * 2048th shorter when one was kept. It is counted in units of what the link takes to give back
- * what the ticket needs, and is at most six times the mean holding time. Longer would cost more
- * than it gains: what is kept for one who comes later is lent to one whose time has come.
+ * this link: a quarter longer when one was broken (once within a lead, for they break in groups),
+ * and a 2048th shorter when one was kept, once it has learned not before 100 were kept for each
+ * that was broken: where processes stand still now and then, the lead has to last until the next
+ * time. It is counted in units of what the link takes to give back what the ticket needs, and is at
+ * most six times the mean holding time. Longer would cost more than it gains: what is kept for one
+ * who comes later is lent to one whose time has come.
  */
 #include "admitimp.h"
 
@@ -29,7 +31,9 @@
 #define RELEASES_LEAST  8u
 #define RELEASES_FEW    64u
 #define JUDGED_FEW      1000u
-#define LEAD_MAX        6u /* mean holding times */
+#define LEAD_MAX        6u   /* mean holding times */
+#define OWED            100u /* hints to be kept for one that was broken */
+#define OWED_MAX        10000u
 #define FACTOR_FIRST    (6u << 8)
 #define FACTOR_DECLARED (1u << 8)
 #define FACTOR_MIN      256u
@@ -47,20 +51,35 @@ static uint64_t lead(const struct hc_adm_lead *m, bool declared, uint64_t unit_n
 	return (unit_ns >> 8) * factor_of(m, declared);
 }
 
+static void judge_broken(struct hc_adm_lead *m, uint64_t now, const struct hc_adm_request *r)
+{
+	const uint32_t f = factor_of(m, r->declared);
+
+	if (m->judged >= JUDGED_FEW)
+		m->owed = m->owed < OWED_MAX ? m->owed + OWED : OWED_MAX;
+	if (now < m->raised_at + lead(m, r->declared, r->unit_ns))
+		return;
+	m->factor = f + f / 4 < FACTOR_MAX ? f + f / 4 + 1 : FACTOR_MAX;
+	m->raised_at = now;
+	m->judged++;
+}
+
 void hc_adm_judge(struct hc_admit *s, uint64_t now, const struct hc_adm_request *r, bool kept)
 {
 	struct hc_adm_lead *m = &s->link[r->hint_link].lead[r->declared];
 	uint32_t f = factor_of(m, r->declared);
 
-	if (kept) {
-		f -= f / (m->judged < JUDGED_FEW ? 512 : 2048);
-		m->factor = f > FACTOR_MIN ? f : FACTOR_MIN;
-		m->judged++;
-	} else if (now >= m->raised_at + lead(m, r->declared, r->unit_ns)) {
-		m->factor = f + f / 4 < FACTOR_MAX ? f + f / 4 + 1 : FACTOR_MAX;
-		m->raised_at = now;
-		m->judged++;
+	if (!kept) {
+		judge_broken(m, now, r);
+		return;
 	}
+	m->judged++;
+	if (m->owed) {
+		m->owed--;
+		return;
+	}
+	f -= f / (m->judged <= JUDGED_FEW ? 512 : 2048);
+	m->factor = f > FACTOR_MIN ? f : FACTOR_MIN;
 }
 
 /* ---- how fast a link gives back ---- */
@@ -268,7 +287,7 @@ uint64_t hc_adm_hint(struct hc_admit *s, uint64_t now, uint32_t request)
 	const struct hc_adm_entry *e;
 	struct hc_adm_link *l;
 	struct turn t;
-	uint64_t unit, more, most, booked;
+	uint64_t unit, step, more, most, booked;
 
 	if (!r->entries)
 		return HC_ADMIT_HINT_NONE;
@@ -276,13 +295,14 @@ uint64_t hc_adm_hint(struct hc_admit *s, uint64_t now, uint32_t request)
 	e = &s->entry[t.entry];
 	l = hc_adm_link_of(s, e);
 	unit = by_rate(l, now, e->cost, true);
-	if (t.ns == HC_ADMIT_HINT_NONE || unit == HC_ADMIT_HINT_NONE)
+	step = by_rate(l, now, e->cost, false);
+	if (t.ns == HC_ADMIT_HINT_NONE || unit == HC_ADMIT_HINT_NONE || step == HC_ADMIT_HINT_NONE)
 		return HC_ADMIT_HINT_NONE;
 	if (unit < UNIT_MIN_NS)
 		unit = UNIT_MIN_NS;
 	if (r->state == HC_ADMIT_AWAITED)
 		return stretched(l, t.ns) + 4 * unit;
-	booked = book(l, r->order, now, t.ns, stretched(l, by_rate(l, now, e->cost, false)));
+	booked = book(l, r->order, now, t.ns, stretched(l, step));
 	r->wake_at = now + booked;
 	r->hint_link = e->link;
 	r->declared = t.declared && booked == t.ns;

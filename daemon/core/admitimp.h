@@ -90,6 +90,7 @@ struct hc_adm_class {
  * to give back what it needs; see admit_hint.c. */
 struct hc_adm_lead {
 	uint32_t factor, judged;
+	uint32_t owed; /* hints to be kept before it shrinks */
 	uint64_t raised_at;
 };
 

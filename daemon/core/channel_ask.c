@@ -145,7 +145,7 @@ static struct hc_channel *lost_answer(struct asking *a, const struct hc_m_want_p
 
 		ch = &c->chan->at[e / 2];
 		if (ch->state != CHANNEL_GRANTED || ch->want[me] != HC_NONE ||
-		    (ch->ends >> (2 * me) & (END_GIVEN | END_COLLECTED)) != END_GIVEN ||
+		    ((unsigned)ch->ends >> (2 * me) & (END_GIVEN | END_COLLECTED)) != END_GIVEN ||
 		    ch->rank[!me] != piece->peer || hc_session_get(c, ch->session[me]) ||
 		    ch->mbps[me] != piece->mbps || ch->mbps[!me] != piece->back_mbps ||
 		    (ch->flags & 1) != piece->flags || ch->buffer != piece->buffer_bytes)

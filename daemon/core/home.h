@@ -98,6 +98,8 @@ bool hc_home_departed(struct hc_core *c);
 void hc_home_damaged(struct hc_core *c, struct hc_home *h);
 /* Nothing is under way any more: take up what came meanwhile. */
 void hc_home_settle(struct hc_core *c, struct hc_home *h);
+/* Its members are read from its row: one without a living one ends as any other. */
+void hc_home_restored(struct hc_core *c, struct hc_home *h);
 void hc_home_on_depart(struct hc_core *c, uint32_t node, const struct hc_m_depart *m);
 void hc_home_on_control(struct hc_core *c, uint32_t node, const struct hc_m_control *m);
 void hc_home_on_cut_report(struct hc_core *c, uint32_t node, const struct hc_m_cut_report *m);

@@ -79,6 +79,21 @@ static bool anyone_left(const struct hc_core *c, const struct hc_home *h)
 	return hc_home_now(c, h)->gone < h->nranks;
 }
 
+/* Ranks of a created domain that nobody attached to are no reason to keep it once it is damaged. */
+static bool nobody_alive(struct hc_core *c, struct hc_home *h)
+{
+	const struct hc_place *pl;
+	uint32_t i;
+
+	for (i = 0; h->lost && i < h->nranks; i++) {
+		pl = hc_home_place(c, h, i);
+		if (pl->who && pl->state != HC_W_member_state_DEAD &&
+		    pl->state != HC_W_member_state_LEFT)
+			return false;
+	}
+	return h->lost || !anyone_left(c, h);
+}
+
 static bool only_left(struct hc_core *c, struct hc_home *h)
 {
 	uint32_t i;
@@ -164,6 +179,12 @@ static void start_orphan(struct hc_core *c, struct hc_home *h)
 	hc_home_alarm(c, h, b->deadline);
 }
 
+void hc_home_restored(struct hc_core *c, struct hc_home *h)
+{
+	if (nobody_alive(c, h))
+		start_orphan(c, h);
+}
+
 static void send_cut(struct hc_core *c, struct hc_home *h, uint32_t node)
 {
 	struct hc_m_cut m = {.id = h->id,
@@ -243,7 +264,7 @@ static void settle(struct hc_core *c, struct hc_home *h, bool at_once)
 	if (b->wish_end) {
 		b->wish_end = false;
 		hc_home_drain(c, h, b->wish_timeout_ms, b->wish_uid);
-	} else if (!anyone_left(c, h)) {
+	} else if (nobody_alive(c, h)) {
 		start_orphan(c, h);
 	}
 }
@@ -447,7 +468,7 @@ void hc_home_life_timeout(struct hc_core *c, struct hc_home *h)
 		force(c, h);
 		return;
 	}
-	if (h->step)
+	if (h->step || !nobody_alive(c, h)) /* somebody may have attached meanwhile */
 		return;
 	HC_TEXT(text, "no member alive; %s", hc_home_cause(c, h));
 	hc_home_end(c, h, HC_W_domain_state_DESTROYED, 0, text);

@@ -177,8 +177,7 @@ void hc_restore_row(struct hc_core *c, struct hc_str row)
 		say(c, &m, "its members contradict each other, or are above ranks_max");
 		return;
 	}
-	if (hc_home_now(c, h)->gone == h->nranks) /* nobody is left whose death would end it */
-		hc_home_alarm(c, h, c->now + c->set.orphan_grace_ns);
+	hc_home_restored(c, h);
 	hc_part_publish(c, p, false);
 	hc_home_rest(c, h);
 }

@@ -259,7 +259,7 @@ static enum open_result open_file(struct hc_db *db, const char *path)
 		rc = sqlite3_errcode(db->h) & 0xff;
 		return rc == SQLITE_NOTADB || rc == SQLITE_CORRUPT ? OPEN_DAMAGED : OPEN_FAILED;
 	}
-	exec(db, "PRAGMA cache_size=-512"); /* what is damaged is found by what follows */
+	exec(db, "PRAGMA cache_size=-384"); /* what is damaged is found by what follows */
 	if (!is_sound(db, path))
 		return OPEN_DAMAGED;
 	rc = tune(db);

@@ -485,9 +485,11 @@ void hc_loop_request(struct hc_loop *l, uint64_t session, const struct hc_frame 
 void hc_loop_bring(struct hc_loop *l, uint64_t session, const struct hc_frame *frame, int fd)
 {
 	struct hc_event ev = {.kind = HC_EV_REQUEST, .session = session};
+	struct hc_m_sync_have m;
 
 	ev.u.request.frame = frame;
-	ev.u.request.page = hc_syncpages_check(fd);
+	if (!hc_decode(&hc_desc_sync_have, HC_PROTO_MAX, frame->body, frame->body_len, &m))
+		ev.u.request.page = hc_syncpages_check(fd, m.id, m.epoch);
 	l->brought = fd;
 	feed_now(l, &ev);
 	l->brought = -1;

@@ -86,8 +86,9 @@ int hc_syncpages_get(struct hc_syncpages *s, uint32_t slot, uint64_t id, uint32_
 	return *fd < 0 ? -errno : 0;
 }
 
-uint32_t hc_syncpages_check(int fd)
+uint32_t hc_syncpages_check(int fd, uint64_t id, uint32_t epoch)
 {
+	struct hc_sync_page head;
 	struct statfs fs;
 	struct stat st;
 
@@ -96,6 +97,9 @@ uint32_t hc_syncpages_check(int fd)
 	    st.st_size > (off_t)HC_SYNC_BYTES(HC_SYNC_LINES) ||
 	    (fcntl(fd, F_GET_SEALS) & (SEALS | F_SEAL_WRITE)) != SEALS ||
 	    (fcntl(fd, F_GETFL) & O_ACCMODE) != O_RDWR)
+		return 0;
+	if (pread(fd, &head, sizeof(head), 0) != (ssize_t)sizeof(head) ||
+	    head.magic != HC_SYNC_MAGIC || head.id != id || head.epoch != epoch)
 		return 0;
 	return (uint32_t)st.st_size;
 }

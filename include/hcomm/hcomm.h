@@ -486,15 +486,18 @@ struct hcomm_channel_args {
  */
 int hcomm_channel_acquire(hcomm_domain domain, const struct hcomm_channel_args *args,
 			  int timeout_ms, hcomm_channel *channel);
-/* All or nothing; wait, hold_ms and the caller's rank are those of the first. At most 1,024. */
+/* All or nothing; wait, hold_ms and the caller's rank are those of the first, whose handle is that
+ * of the event where one ends it. At most 1,024. */
 int hcomm_channel_acquire_gang(hcomm_domain domain, const struct hcomm_channel_args *args,
 			       uint32_t count, int timeout_ms, hcomm_channel *channels);
 int hcomm_channel_release(hcomm_channel channel);
 /*
  * Send a message of 0 to HCOMM_CHANNEL_BYTES_MAX bytes; receive the next one. One sender and one
  * receiver at a time for each end. Blocking, no system call while both sides run. HCOMM_START
- * tries once: AGAIN when there is no room, or no message. recv: *bytes is the room, then the
- * length; BUFFER_OVERFLOW leaves the message where it is. PEER_LOST: the channel is over (revoked)
+ * tries once: AGAIN when there is no room, or no message; BUFFER_OVERFLOW for a message larger than
+ * the whole buffer, which can only be sent by waiting. A send that fails has delivered nothing. A
+ * second thread on one end is BUSY. recv: *bytes is the room, then the length; BUFFER_OVERFLOW
+ * leaves the message where it is. PEER_LOST: the channel is over (revoked)
  * and, for recv, what had come before was delivered; MALFORMED: the other side wrote nonsense
  * into the rings, the channel is of no more use.
  */

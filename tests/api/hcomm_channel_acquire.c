@@ -127,8 +127,53 @@ START_TEST(not_enough_says_when_to_come_again)
 }
 END_TEST
 
+/* Silent until the test says otherwise, by a register that nobody has. */
+static bool silent(struct fake_conn *c, const struct hc_frame *f, int got, void *arg)
+{
+	if (f->head.type == HC_MSG_channel_want && !c->fake->registers[4000].state)
+		return true;
+	return fake_good(c, f, got, arg);
+}
+
+START_TEST(a_request_that_was_begun_is_asked_again_after_a_restart)
+{
+	struct hcomm_channel_args a = channel_to(1);
+	struct seen seen = {0};
+	hcomm_channel ch, gone;
+	struct two t;
+
+	two_fake(&t, silent);
+	works(hcomm_on_event(t.s[0], note, &seen));
+	a.wait = 1;
+	ck_assert_int_eq(hcomm_channel_acquire(t.d[0], &a, HCOMM_START, &ch), HCOMM_E_IN_PROGRESS);
+	ck_assert_int_eq(hcomm_channel_acquire(t.d[0], &a, HCOMM_START, &gone),
+			 HCOMM_E_IN_PROGRESS);
+	works(hcomm_channel_release(gone)); /* what it is granted goes back, without an event */
+	works(hcomm_ping(t.s[0], 5000));
+	fake_kill(&t.fake);
+	t.fake.registers[4000].state = 1;
+	fake_again(&t.fake);
+	works(hcomm_ping(t.s[0], 10000));
+	while (seen.last.channel != ch) {
+		dispatch_until(t.s[0], &seen, seen.count + 1);
+		ck_assert_uint_ne(seen.last.code, HCOMM_EV_CHANNEL_REFUSED);
+	}
+	ck_assert_uint_eq(seen.last.code, HCOMM_EV_CHANNEL_GRANTED);
+	two_end(&t);
+}
+END_TEST
+
 /* What the library is told in the place of a good grant. */
 static int lie;
+
+/* Of the right size, and no memfd. */
+static int plain_file(void)
+{
+	FILE *f = tmpfile();
+
+	hc_want(f && !ftruncate(fileno(f), HC_RING_FILE_BYTES(4096u)));
+	return fileno(f);
+}
 
 static bool lying(struct fake_conn *c, const struct hc_frame *f, int got, void *arg)
 {
@@ -144,7 +189,9 @@ static bool lying(struct fake_conn *c, const struct hc_frame *f, int got, void *
 
 	if (f->head.type == HC_MSG_channel_open)
 		return fake_reply(c, f, &hc_desc_channel_open_r, &o,
-				  lie == 5 ? c->fake->slab_fd : -1);
+				  lie == 5   ? c->fake->slab_fd
+				  : lie == 7 ? plain_file()
+					     : -1);
 	if (f->head.type != HC_MSG_channel_want)
 		return fake_good(c, f, got, arg);
 	c->fake->registers[1].id = FAKE_CHANNEL + 1;
@@ -167,7 +214,7 @@ START_TEST(a_grant_that_cannot_be_is_not_believed)
 	hcomm_channel ch;
 	struct two t;
 
-	for (lie = 1; lie <= 6; lie++) {
+	for (lie = 1; lie <= 7; lie++) {
 		two_fake(&t, lying);
 		refused(hcomm_channel_acquire(t.d[0], &a, 5000, &ch), HCOMM_E_MALFORMED, "hcommd");
 		ck_assert_uint_eq(ch, 0);
@@ -270,4 +317,5 @@ END_TEST
 
 TESTS("hcomm_channel_acquire", two_ranks_meet_in_one_channel, it_may_send_before_the_other_is_there,
       started_it_is_ended_by_an_event, not_enough_says_when_to_come_again,
+      a_request_that_was_begun_is_asked_again_after_a_restart,
       a_grant_that_cannot_be_is_not_believed, the_nth_allocation_fails, refusals)

@@ -77,6 +77,21 @@ size_t hc_raw_frame(uint8_t *buf, size_t cap, const struct hc_desc *d, uint32_t 
 	return len;
 }
 
+static struct hc_raw_kept *all_kept;
+
+void hc_raw_keep(struct hc_raw_kept *kept)
+{
+	all_kept = kept;
+}
+
+static void keep_or_close(int fd)
+{
+	if (all_kept && all_kept->count < sizeof(all_kept->fd) / sizeof(all_kept->fd[0]))
+		all_kept->fd[all_kept->count++] = fd;
+	else
+		close(fd);
+}
+
 /* Closed, but for the first one when `keep` is wanted. */
 static void drop_fds(struct msghdr *m, int *keep)
 {
@@ -91,7 +106,7 @@ static void drop_fds(struct msghdr *m, int *keep)
 			if (keep && *keep < 0)
 				*keep = fd;
 			else
-				close(fd);
+				keep_or_close(fd);
 		}
 	}
 }
@@ -136,13 +151,14 @@ bool hc_raw_recv(int fd, uint8_t *buf, struct hc_frame *f)
 	return at != buf;
 }
 
-static bool ask(int fd, const struct hc_desc *d, uint32_t id, const void *msg, uint8_t *buf,
-		struct hc_frame *f, int *keep)
+static bool ask(int fd, const struct hc_desc *d, uint32_t id, const void *msg, int pass,
+		uint8_t *buf, struct hc_frame *f, int *keep)
 {
 	static uint8_t out[HC_PACKET_MAX];
 	size_t n = hc_raw_frame(out, sizeof(out), d, id, msg);
 
-	if (!hc_raw_send(fd, out, n))
+	if (pass >= 0 ? !hc_raw_carry(fd) || !hc_raw_send_fd(fd, out, n, pass)
+		      : !hc_raw_send(fd, out, n))
 		return false;
 	while ((n = recv_packet(fd, buf, keep))) {
 		const uint8_t *at = buf;
@@ -159,7 +175,13 @@ static bool ask(int fd, const struct hc_desc *d, uint32_t id, const void *msg, u
 bool hc_raw_ask(int fd, const struct hc_desc *d, uint32_t id, const void *msg, uint8_t *buf,
 		struct hc_frame *f)
 {
-	return ask(fd, d, id, msg, buf, f, NULL);
+	return ask(fd, d, id, msg, -1, buf, f, NULL);
+}
+
+bool hc_raw_ask_fd(int fd, const struct hc_desc *d, uint32_t id, const void *msg, int pass,
+		   uint8_t *buf, struct hc_frame *f)
+{
+	return ask(fd, d, id, msg, pass, buf, f, NULL);
 }
 
 /* Greeted; the arena that came, if any. */
@@ -172,7 +194,8 @@ static int greeted(const char *path, int *arena)
 	struct hc_frame f;
 
 	*arena = -1;
-	if (!ask(fd, &hc_desc_hello, 1, &hello, buf, &f, arena) || f.head.type != HC_MSG_hello_r)
+	if (!ask(fd, &hc_desc_hello, 1, &hello, -1, buf, &f, arena) ||
+	    f.head.type != HC_MSG_hello_r)
 		hc_fail("a good hello was not answered");
 	return fd;
 }
@@ -265,6 +288,21 @@ unsigned long hc_proc_kib(pid_t pid, const char *line)
 	kib = strtoul(at + strlen(line) + 1, NULL, 10);
 	free(text);
 	return kib;
+}
+
+uint64_t hc_proc_cpu_ms(pid_t pid)
+{
+	unsigned long long user, system;
+	char path[64], *text, *at;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	text = hc_read_file(path);
+	at = text ? strrchr(text, ')') : NULL;
+	if (!at || sscanf(at + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu", &user,
+			  &system) != 2)
+		hc_fail("%s cannot be read", path);
+	free(text);
+	return (user + system) * 1000u / (unsigned long)sysconf(_SC_CLK_TCK);
 }
 
 unsigned hc_log_count(const struct hc_node *n, const char *text)

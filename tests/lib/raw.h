@@ -31,6 +31,15 @@ bool hc_raw_recv(int fd, uint8_t *buf, struct hc_frame *f);
 /* Send `msg`, and take the next message that answers `id`. */
 bool hc_raw_ask(int fd, const struct hc_desc *d, uint32_t id, const void *msg, uint8_t *buf,
 		struct hc_frame *f);
+/* The same, with descriptor `pass` (-1: none) behind the message. */
+bool hc_raw_ask_fd(int fd, const struct hc_desc *d, uint32_t id, const void *msg, int pass,
+		   uint8_t *buf, struct hc_frame *f);
+/* From now on descriptors that come are kept there; NULL: they are closed, as they are at first. */
+struct hc_raw_kept {
+	int fd[32];
+	unsigned count;
+};
+void hc_raw_keep(struct hc_raw_kept *kept);
 /* The daemon closes this connection. */
 void hc_raw_want_closed(int fd);
 /* It answers a ping with this connection. */
@@ -42,6 +51,8 @@ int hc_raw_daemon(struct hc_run *r, const struct hc_node *n, unsigned deadline_m
 /* Entries of /proc/PID/fd; a line of /proc/PID/status in KiB ("VmRSS"). */
 unsigned hc_proc_fds(pid_t pid);
 unsigned long hc_proc_kib(pid_t pid, const char *line);
+/* Processor time that it has used, all its threads. */
+uint64_t hc_proc_cpu_ms(pid_t pid);
 /* How often `text` stands in the node's log. */
 unsigned hc_log_count(const struct hc_node *n, const char *text);
 /* KiB that a daemon may grow: `plain`, or far more where a sanitizer keeps freed memory. */

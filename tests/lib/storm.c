@@ -81,11 +81,21 @@ static void put(struct run *r, uint32_t at, uint32_t c)
 	r->place[c] = at;
 }
 
+/* When that client acts that means to act then. */
+static uint64_t not_stalled(const struct run *r, uint32_t c, uint64_t when)
+{
+	const uint64_t every = r->set->stall_every_ns, n = every ? when / every : 0;
+
+	if (!every || when == STORM_NEVER || (c + n) % 4 || when % every >= r->set->stall_ns)
+		return when;
+	return n * every + r->set->stall_ns;
+}
+
 static void schedule(struct run *r, uint32_t c, uint64_t when)
 {
 	uint32_t at = r->place[c], child;
 
-	r->client[c].at = when;
+	r->client[c].at = when = not_stalled(r, c, when);
 	for (; at && before(r, c, r->heap[(at - 1) / 2]); at = (at - 1) / 2)
 		put(r, at, r->heap[(at - 1) / 2]);
 	for (; (child = 2 * at + 1) < r->count; at = child) {

@@ -44,6 +44,8 @@ struct storm {
 	uint64_t unknown_ns;        /* with no hint, after this */
 	bool declares;
 	uint64_t warm_ns, length_ns; /* counted after warm_ns */
+	/* so often a quarter of the clients, another one each time, stands still for so long */
+	uint64_t stall_every_ns, stall_ns;
 };
 
 struct storm_result {

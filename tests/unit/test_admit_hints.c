@@ -93,6 +93,25 @@ START_TEST(exponential_times)
 }
 END_TEST
 
+/* Processes that are not always run: each second a quarter of all is late, and what they hold with
+ * them. Hints break in groups then, and the lead has to last from one to the next. */
+START_TEST(some_stand_still_now_and_then)
+{
+	struct storm set = {.clients = 512,
+			    .channels = 64,
+			    .hold = STORM_UNIFORM,
+			    .stall_every_ns = SEC,
+			    .stall_ns = 120 * MS};
+	struct figures got;
+
+	for (; set.waiting < set.clients; set.waiting += set.clients / 2) {
+		got = storm_of(set, false);
+		ck_assert_msg(got.success >= 99, "%u of %u wait: %.2f %%", set.waiting, set.clients,
+			      got.success);
+	}
+}
+END_TEST
+
 /* Low tickets are promised later, and the promise is kept although higher ones keep coming. */
 START_TEST(all_classes)
 {
@@ -109,6 +128,7 @@ static void add(TCase *t)
 	tcase_add_test(t, equal_times);
 	tcase_add_test(t, uniform_times);
 	tcase_add_test(t, exponential_times);
+	tcase_add_test(t, some_stand_still_now_and_then);
 	tcase_add_test(t, all_classes);
 }
 

@@ -165,6 +165,43 @@ START_TEST(nobody_is_left)
 }
 END_TEST
 
+/* Two ranks that nobody ever attached to do not keep a damaged domain; one that came late does. */
+START_TEST(nobody_is_left_of_those_who_came)
+{
+	struct world_client *agent;
+
+	world_start(&w, 1);
+	agent = member(50);
+	world_create(&w, agent, 4);
+	id = agent->value;
+	for (uint32_t i = 0; i < 4; i++)
+		world_add_device(&w, agent, id, i, i);
+	world_activate(&w, agent, id);
+	for (uint32_t i = 0; i < 2; i++) {
+		cl[i] = member(100 + i);
+		world_attach(&w, cl[i], id, i);
+		ck_assert_int_eq(cl[i]->code, 0);
+	}
+	world_advance(&w, 10000);
+	ck_assert_int_eq(state_of(id), HC_W_domain_state_ACTIVE);
+	world_die(&w, cl[0]);
+	world_advance(&w, 10000);
+	ck_assert_int_eq(state_of(id), HC_W_domain_state_DAMAGED);
+	world_die(&w, cl[1]);
+	world_advance(&w, 4000);
+	cl[2] = member(102);
+	world_attach(&w, cl[2], id, 2);
+	ck_assert_int_eq(cl[2]->code, 0);
+	world_advance(&w, 10000);
+	ck_assert_int_eq(state_of(id), HC_W_domain_state_DAMAGED);
+	world_die(&w, cl[2]);
+	world_advance(&w, 5100);
+	ck_assert_int_eq(state_of(id), HC_W_domain_state_DESTROYED);
+	all_die();
+	end();
+}
+END_TEST
+
 /* A connection is not a process: the rank stays, and its process comes back to it. */
 START_TEST(detached_and_back)
 {
@@ -747,6 +784,7 @@ static void add(TCase *c)
 	tcase_add_test(c, only_a_death_is_told_before_it_is_stored);
 	tcase_add_test(c, the_first_cause_stays);
 	tcase_add_test(c, nobody_is_left);
+	tcase_add_test(c, nobody_is_left_of_those_who_came);
 	tcase_add_test(c, detached_and_back);
 	tcase_add_test(c, abort_tells_why);
 	tcase_add_test(c, the_last_one_out_ends_the_domain);

@@ -359,6 +359,22 @@ START_TEST(nobody_is_left)
 }
 END_TEST
 
+/* The restart comes between the last death and the end that follows it. */
+START_TEST(nobody_was_left)
+{
+	start(2);
+	world_die(&w, cl[0]);
+	world_die(&w, cl[1]);
+	ck_assert_uint_eq(state_of(id), HC_W_domain_state_DAMAGED);
+	world_restart(&w, 0);
+	ck_assert_uint_eq(state_of(id), HC_W_domain_state_DAMAGED);
+	world_advance(&w, 6000);
+	ck_assert_uint_eq(state_of(id), HC_W_domain_state_DESTROYED);
+	world_check_empty(&w);
+	end();
+}
+END_TEST
+
 /* A rank left in order: the cut that closed the domain behind it holds after the restart. */
 START_TEST(a_departure_keeps_its_cut)
 {
@@ -623,6 +639,7 @@ static void add(TCase *t_)
 	tcase_add_test(t_, a_death_after_the_restart_is_told_once);
 	tcase_add_test(t_, a_death_that_was_told_and_not_stored_is_found_again);
 	tcase_add_test(t_, nobody_is_left);
+	tcase_add_test(t_, nobody_was_left);
 	tcase_add_test(t_, a_departure_keeps_its_cut);
 	tcase_add_test(t_, a_departure_that_was_not_stored);
 	tcase_add_test(t_, a_drain_reads_the_arena_of_who_is_not_back);

@@ -40,6 +40,12 @@ static void lay_out(struct hc_channels *x, struct hc_mem *m, uint32_t n, uint32_
 	hc_index_init(&x->pair_index, m, n);
 	x->of_request = hc_mem_take(m, requests, sizeof(*x->of_request));
 	x->ticket_of = hc_mem_take(m, requests, sizeof(*x->ticket_of));
+	x->keep_of = hc_mem_take(m, requests, sizeof(*x->keep_of));
+	x->gangs = hc_mem_take(m, HC_GANGS, sizeof(*x->gangs));
+	x->gang_bytes = hc_mem_take(m, HC_GANGS, HC_GANG_BYTES);
+	hc_pool_init(&x->gang_pool, m, HC_GANGS);
+	x->keeps = hc_mem_take(m, HC_KEEPS, sizeof(*x->keeps));
+	hc_pool_init(&x->keep_pool, m, HC_KEEPS);
 	x->wants = hc_mem_take(m, wants, sizeof(*x->wants));
 	hc_pool_init(&x->want_pool, m, wants);
 	hc_index_init(&x->want_key, m, wants);
@@ -84,6 +90,13 @@ static uint64_t draw_id(struct hc_core *c)
 	return id;
 }
 
+/* Of an end on another node nothing is done here: it counts as given and in use. */
+static void is_away(struct hc_channel *ch, unsigned side)
+{
+	ch->away |= (uint8_t)(1u << side);
+	ch->ends |= END_BIT(END_GIVEN | END_COLLECTED, side);
+}
+
 /* Filled but for the number: of a new one, or of one that is taken back. */
 static void begin(struct hc_core *c, struct hc_channel *ch, const struct hc_part *p, uint64_t id,
 		  uint32_t rank, uint32_t peer)
@@ -106,9 +119,12 @@ static void begin(struct hc_core *c, struct hc_channel *ch, const struct hc_part
 	hc_index_add(&c->chan->by_id, ch->id, n);
 	if (hc_part_find_seat(c, p, rank) != HC_NONE)
 		hc_index_add(&c->chan->by_end, hc_end_key(ch->part, rank), 2 * n);
-	ch->away = hc_part_find_seat(c, p, peer) == HC_NONE;
-	if (!ch->away)
+	else
+		is_away(ch, 0);
+	if (hc_part_find_seat(c, p, peer) != HC_NONE)
 		hc_index_add(&c->chan->by_end, hc_end_key(ch->part, peer), 2 * n + 1);
+	else
+		is_away(ch, 1);
 	hc_user_hold(c, ch->uid, HC_HOLD_CHANNELS, 1);
 	c->chan->changes++;
 }
@@ -287,7 +303,8 @@ void hc_channel_granted(struct hc_core *c, uint32_t request)
 	struct hc_channel *ch;
 	unsigned side;
 
-	hc_admit_collect(c->admit, request); /* its time to be opened is counted here */
+	if (hc_admit_state(c->admit, request) == HC_ADMIT_GRANTED)
+		hc_admit_collect(c->admit, request); /* its time to be opened is counted here */
 	for (; n; n = ch->next) {
 		ch = &c->chan->at[n - 1];
 		hc_assert(ch->state == CHANNEL_WAITING);
@@ -438,6 +455,7 @@ static bool end_slice(struct hc_core *c)
 		ch = &c->chan->at[n];
 		hc_channel_publish(c, ch, HC_W_channel_state_REVOKED);
 		tell_end(c, ch);
+		hc_gang_channel_over(c, ch);
 		if (ch->row)
 			hc_emit_del_channel(c, ch->id);
 		hc_list_del(&c->chan->ending, &c->chan->links, n);
@@ -682,6 +700,7 @@ void hc_channel_part_gone(struct hc_core *c, struct hc_part *p)
 
 	HC_TEXT(text, "the domain is %s: %s", hc_word_domain_state(p->state), hc_part_cause(c, p));
 	fail_wants(c, p, HC_NONE, code, text); /* what it was to begin with */
+	hc_gang_part_gone(c, p);
 	for (i = p->seats; i < p->seats + p->nseats; i++)
 		fail_wants(c, p, c->seats[i].rank, code, text);
 	for (i = p->seats; i < p->seats + p->nseats; i++)
@@ -694,7 +713,9 @@ static void take_news(struct hc_core *c, uint32_t request, enum hc_admit_news ne
 {
 	switch (news) {
 	case HC_ADMIT_NEWS_GRANTED:
-		if (!c->chan->ticket_of[request])
+		if (c->chan->keep_of[request])
+			hc_gang_kept(c, request);
+		else if (!c->chan->ticket_of[request])
 			hc_channel_granted(c, request);
 		return; /* a ticket's is kept for its caller */
 	case HC_ADMIT_NEWS_EXPIRED:

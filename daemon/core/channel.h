@@ -24,6 +24,8 @@
  * channel_text.c  who holds what; events in words
  * channel_ask.c   the same, from the client's words on
  * channel_home.c  what a domain begins with
+ * channel_gang.c  calls that reach other nodes: through the home, in two phases
+ * channel_order.c the same at the home
  * channel_back.c  taking channels back after a restart
  */
 #ifndef HC_CHANNEL_H
@@ -31,9 +33,6 @@
 
 #include "admit.h"
 #include "state.h"
-
-/* The end point of all other nodes: a device's link to it is its way out of this node. */
-#define HC_END_NET 0xfffffffeu
 
 enum hc_channel_state { CHANNEL_FREE, CHANNEL_WAITING, CHANNEL_GRANTED, CHANNEL_ENDING };
 enum hc_channel_why {
@@ -69,7 +68,7 @@ struct hc_channel {
 	uint8_t path_type, flags, state, ends, why, priority;
 	bool row;      /* it is in the database, or on its way there */
 	bool reserved; /* of a domain's wish: what its ends want is open until the first comes */
-	bool away;     /* its far end is on another node */
+	uint8_t away;  /* a bit for each side that is on another node */
 };
 
 enum hc_want_state { WANT_FREE, WANT_TICKET, WANT_WAITING, WANT_STORING, WANT_ANSWERING };
@@ -83,7 +82,8 @@ struct hc_want {
 	uint32_t admit;   /* TICKET: the request of the admission */
 	uint32_t refs, count, missing, cursor;
 	uint32_t yield; /* next channel whose holder may be asked to yield, HC_NONE */
-	uint64_t gang;  /* WANT_GANG: its number at the home */
+	uint64_t gang; /* ticket of what was asked at the home; of a domain: store before the answer
+			*/
 	uint8_t state, kind, order, priority;
 	uint16_t code; /* it is to fail: why */
 	uint8_t lost_why;
@@ -96,6 +96,26 @@ struct hc_want {
 
 struct hc_pair {
 	struct hc_list open; /* channels with an end that nobody has taken; links: open_links */
+};
+
+/* A gang at the home of its domain, that is not yet had or refused; its pieces in gang_bytes. */
+#define HC_GANGS      64u
+#define HC_GANG_BYTES 32768u
+struct hc_gang {
+	uint64_t domain, number, ticket;
+	struct hc_arr pieces;
+	uint32_t asker, at; /* nodes: who asked; who is asked now, HC_NONE: it is held back */
+	uint32_t hold_ms;
+	bool wait;
+};
+
+/* What a gang has of this node, until the home commits or cancels. */
+#define HC_KEEPS 256u
+struct hc_keep {
+	uint64_t domain, gang;
+	uint32_t request; /* of the admission */
+	uint32_t part;
+	bool granted;
 };
 
 /* An answer that waits for its row. */
@@ -134,6 +154,14 @@ struct hc_channels {
 	struct hc_pool later_pool;
 	struct hc_list later;
 	struct hc_links later_links;
+
+	struct hc_gang *gangs;
+	uint8_t *gang_bytes;
+	struct hc_pool gang_pool;
+	uint64_t gang_number, gang_ticket;
+	struct hc_keep *keeps;
+	struct hc_pool keep_pool;
+	uint32_t *keep_of; /* of a request of the admission, + 1 */
 
 	struct hc_timers timers;        /* wants, then channels */
 	struct hc_m_want_piece *pieces; /* of the call that is being looked at */
@@ -220,12 +248,16 @@ void hc_want_ref(struct hc_core *c, struct hc_want *w, uint32_t n, struct hc_cha
 		 unsigned side);
 /* Nothing of it is missing: store, then answer. */
 void hc_want_ready(struct hc_core *c, struct hc_want *w);
+/* It is refused for now. */
+void hc_want_refuse(struct hc_core *c, struct hc_want *w, uint32_t retry_ms, const char *text);
 /* It waits: quota, deadline, and who holds what in its way is asked to yield. */
 void hc_want_waits(struct hc_core *c, struct hc_want *w, uint64_t deadline);
 /* It will not be: let its ends go, and answer. */
 void hc_want_fail(struct hc_core *c, struct hc_want *w, int code, const char *text);
 /* A channel of it is over. */
 void hc_want_lost(struct hc_core *c, struct hc_want *w, const struct hc_channel *ch);
+/* The same of one that waits, with nobody to take it over. */
+void hc_want_forget(struct hc_core *c, struct hc_want *w, struct hc_channel *ch);
 void hc_want_timeout(struct hc_core *c, struct hc_want *w);
 bool hc_want_store_slice(struct hc_core *c);
 bool hc_want_answer(struct hc_core *c);
@@ -252,6 +284,29 @@ const char *hc_channel_link_name(struct hc_core *c, uint32_t link, char *text, s
 int hc_channel_reserve(struct hc_core *c, struct hc_part *p, const struct hc_m_prepare *m,
 		       uint32_t *retry_ms, char *text, size_t bytes);
 void hc_channel_reserved(struct hc_core *c, struct hc_want *w, int code, const char *text);
+
+/* ---- channel_gang.c ---- */
+/* Ask the home for all channels of the want that nobody was asked for. */
+void hc_gang_ask(struct hc_core *c, struct hc_want *w, bool wait);
+/* What was asked is no longer wanted. */
+void hc_gang_withdraw(struct hc_core *c, struct hc_want *w);
+/* The admission has granted what a gang has here. */
+void hc_gang_kept(struct hc_core *c, uint32_t request);
+/* A channel with an end on another node is over. */
+void hc_gang_channel_over(struct hc_core *c, const struct hc_channel *ch);
+void hc_gang_part_gone(struct hc_core *c, const struct hc_part *p);
+void hc_gang_on_reserve(struct hc_core *c, uint32_t node, const struct hc_m_gang_reserve *m);
+void hc_gang_on_commit(struct hc_core *c, uint32_t node, const struct hc_m_gang_commit *m);
+void hc_gang_on_cancel(struct hc_core *c, uint32_t node, const struct hc_m_gang_cancel *m);
+void hc_gang_on_r(struct hc_core *c, uint32_t node, const struct hc_m_gang_r *m);
+void hc_gang_on_over(struct hc_core *c, uint32_t node, const struct hc_m_gang_over *m);
+
+/* ---- channel_order.c ---- */
+/* The domain is over, or damaged: its home forgets what is under way. */
+void hc_gang_home_gone(struct hc_core *c, uint64_t id);
+void hc_gang_on_ask(struct hc_core *c, uint32_t node, const struct hc_m_gang_ask *m);
+void hc_gang_on_reserved(struct hc_core *c, uint32_t node, const struct hc_m_gang_reserved *m);
+void hc_gang_on_end(struct hc_core *c, uint32_t node, const struct hc_m_gang_end *m);
 
 /* ---- channel_back.c ---- */
 void hc_channel_restore(struct hc_core *c, struct hc_str row);

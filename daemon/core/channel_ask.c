@@ -27,6 +27,7 @@ struct asking {
 	struct hc_want *w;
 	uint64_t key;
 	uint32_t request, count, fresh; /* pieces; of them: for which the admission is asked */
+	bool out;                       /* the home is to be asked */
 	uint32_t retry_ms, admit;       /* the request of the admission */
 	char text[900];
 };
@@ -67,13 +68,8 @@ static int check_peer(struct asking *a, uint32_t peer)
 		return HC_E_INVALID;
 	}
 	seat = hc_part_find_seat(c, a->p, peer);
-	if (seat == HC_NONE) {
-		HC_TEXT(a->text,
-			"rank %u is on another node, which this version cannot reach with "
-			"channels",
-			peer);
-		return HC_E_LINK_UNAVAILABLE;
-	}
+	if (seat == HC_NONE)
+		return 0; /* on another node, whose daemon knows */
 	if (c->seats[seat].state != HC_W_member_state_DEAD &&
 	    c->seats[seat].state != HC_W_member_state_LEFT)
 		return 0;
@@ -451,6 +447,37 @@ static int ask_for_rest(struct asking *a)
 	return HC_E_INVALID;
 }
 
+/* Some piece reaches another node. */
+static bool goes_out(const struct asking *a)
+{
+	const struct hc_core *c = a->c;
+	uint32_t i;
+
+	for (i = 0; i < a->count; i++)
+		if (c->chan->refs[a->w->refs + i] == HC_NONE &&
+		    hc_part_find_seat(c, a->p, c->chan->pieces[i].peer) == HC_NONE)
+			return true;
+	return false;
+}
+
+/* Then the home is asked for all that is fresh. */
+static int go_out(struct asking *a)
+{
+	struct hc_core *c = a->c;
+	uint32_t i;
+	int r = within_quota(a);
+
+	if (!r)
+		r = hc_user_may_hold(c, a->p->uid, HC_HOLD_WAITING, 1, a->text, sizeof(a->text));
+	if (r)
+		return r;
+	for (i = 0; i < a->count; i++)
+		if (c->chan->refs[a->w->refs + i] == HC_NONE)
+			hc_want_ref(c, a->w, i, make(a, &c->chan->pieces[i]), 0);
+	a->out = true;
+	return HC_E_IN_PROGRESS;
+}
+
 /* The far end of a channel that waits itself cannot be had at once. */
 static int not_at_once(struct asking *a)
 {
@@ -483,7 +510,7 @@ static int carry_out(struct asking *a)
 	if (!r && a->w->missing && a->m->wait != 1)
 		r = not_at_once(a);
 	if (!r && a->fresh)
-		r = ask_for_rest(a);
+		r = goes_out(a) ? go_out(a) : ask_for_rest(a);
 	return r;
 }
 
@@ -558,6 +585,12 @@ static void undo(struct asking *a)
 	hc_want_fail(a->c, a->w, 0, "");
 }
 
+/* Who does not wait waits for the answer of other nodes all the same. */
+static uint64_t until(const struct asking *a)
+{
+	return a->out && a->m->wait != 1 ? a->c->now + a->c->set.prepare_limit_ns : deadline(a);
+}
+
 void hc_channel_want(struct hc_core *c, struct hc_session *s, uint32_t request,
 		     const struct hc_m_channel_want *m)
 {
@@ -587,7 +620,9 @@ void hc_channel_want(struct hc_core *c, struct hc_session *s, uint32_t request,
 	if (a.fresh && !r)
 		hc_channel_granted(c, a.admit);
 	if (a.w->state == WANT_WAITING && a.w->missing)
-		hc_want_waits(c, a.w, deadline(&a));
+		hc_want_waits(c, a.w, until(&a));
 	else if (a.w->state == WANT_WAITING)
 		hc_want_ready(c, a.w);
+	if (a.out)
+		hc_gang_ask(c, a.w, m->wait == 1);
 }

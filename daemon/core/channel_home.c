@@ -147,6 +147,7 @@ static void give_up(struct reserving *r, int code, uint64_t key, uint32_t reques
 		hc_want_index(c, t);
 		hc_want_waits(c, t, HC_NEVER);
 	}
+	r->w->gang = 0;
 	r->w->kind = WANT_GANG; /* its caller is answered by the return */
 	hc_want_fail(c, r->w, 0, "");
 }

@@ -254,9 +254,7 @@ static void ask_anew(struct hc_core *c, struct hc_channel *ch)
 	const int r = hc_admit_ask(c->admit, c->now, &ask, &request, &hint);
 
 	if (r && r != HC_E_IN_PROGRESS) {
-		drop_ref(c, w, ch);
-		ch->why = WHY_WITHDRAWN;
-		hc_want_lost(c, w, ch);
+		hc_want_forget(c, w, ch);
 		hc_channel_free(c, ch);
 		return;
 	}
@@ -315,7 +313,8 @@ static void let_go(struct hc_core *c, struct hc_want *w, uint32_t i)
 	hc_assert(ch->want[side] == me);
 	ch->want[side] = HC_NONE;
 	if (ch->state == CHANNEL_GRANTED) {
-		ch->ends &= (uint8_t)~END_BIT(END_GIVEN | END_COLLECTED, side);
+		if (!(ch->away >> side & 1))
+			ch->ends &= (uint8_t)~END_BIT(END_GIVEN | END_COLLECTED, side);
 		if (hc_channel_lacks(ch, !side) && (!ch->reserved || w->kind == WANT_DOMAIN))
 			hc_channel_end(c, ch, WHY_WITHDRAWN, HC_NONE, 0);
 		hc_channel_pair(c, ch);
@@ -323,10 +322,15 @@ static void let_go(struct hc_core *c, struct hc_want *w, uint32_t i)
 	}
 	request = ch->request;
 	hc_channel_pair(c, ch);
-	if (request != HC_NONE)
-		settle_request(c, request);
-	else if (ch->want[!side] == HC_NONE)
-		hc_channel_free(c, ch);
+	if (request != HC_NONE) {
+		/* what a gang has here goes with the home's word */
+		if (!c->chan->keep_of[request])
+			settle_request(c, request);
+		return;
+	}
+	if (ch->want[!side] != HC_NONE) /* its gang was withdrawn */
+		hc_want_forget(c, &c->chan->wants[ch->want[!side]], ch);
+	hc_channel_free(c, ch);
 }
 
 void hc_want_fail(struct hc_core *c, struct hc_want *w, int code, const char *text)
@@ -338,9 +342,20 @@ void hc_want_fail(struct hc_core *c, struct hc_want *w, int code, const char *te
 		hc_admit_release(c->admit, c->now, w->admit);
 	else
 		answer_error(c, &was, code, text);
+	hc_gang_withdraw(c, w);
 	for (i = 0; i < w->count; i++)
 		let_go(c, w, i);
 	hc_want_free(c, w);
+}
+
+void hc_want_refuse(struct hc_core *c, struct hc_want *w, uint32_t retry_ms, const char *text)
+{
+	const struct hc_m_channel_refused m = {.retry_after_ms = retry_ms, .text = hc_str(text)};
+
+	if (hc_session_get(c, w->session))
+		hc_emit_refused(c, w->session, w->request, &m);
+	w->kind = WANT_GANG; /* it is answered */
+	hc_want_fail(c, w, 0, "");
 }
 
 void hc_want_lost(struct hc_core *c, struct hc_want *w, const struct hc_channel *ch)
@@ -361,6 +376,13 @@ void hc_want_lost(struct hc_core *c, struct hc_want *w, const struct hc_channel 
 	w->lost_rank = ch->why_rank;
 	w->lost_pid = ch->why_pid;
 	hc_timers_set(&c->chan->timers, n, c->now);
+}
+
+void hc_want_forget(struct hc_core *c, struct hc_want *w, struct hc_channel *ch)
+{
+	drop_ref(c, w, ch);
+	ch->why = WHY_WITHDRAWN;
+	hc_want_lost(c, w, ch);
 }
 
 /* Its deadline, or what was lost, has come. */
@@ -520,7 +542,7 @@ static void answer(struct hc_core *c, struct hc_want *w)
 			continue;
 		ch->want[side] = HC_NONE;
 		hc_channel_pair(c, ch);
-		if (w->kind == WANT_DOMAIN)
+		if (w->kind != WANT_CLIENT)
 			continue;
 		ch->session[side] = w->session;
 		hc_channel_arm(c, ch);
@@ -531,7 +553,7 @@ static void answer(struct hc_core *c, struct hc_want *w)
 	}
 	if (w->kind == WANT_DOMAIN)
 		hc_channel_reserved(c, w, 0, "");
-	else if (s)
+	else if (s && w->kind == WANT_CLIENT)
 		hc_emit_reply(c, s->id, w->request, &hc_desc_channel_want_r, &m);
 	hc_want_free(c, w);
 }

@@ -86,8 +86,10 @@ struct hc_device_fact {
 
 /*
  * A link between two devices of this node, or (a and b HC_NONE) between any two ranks of it.
- * Known by type, ends and lane; a fact of the same ones replaces the earlier.
+ * Known by type, ends and lane; a fact of the same ones replaces the earlier. b HC_END_NET: the way
+ * of device a out of this node, to all others.
  */
+#define HC_END_NET 0xfffffffeu
 struct hc_link_fact {
 	uint8_t type;  /* HC_W_link_type_* */
 	uint32_t a, b; /* device numbers, a < b */

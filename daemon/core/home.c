@@ -8,6 +8,7 @@
  */
 #include "home.h"
 
+#include "channel.h"
 #include "texts.h"
 #include "emit.h"
 #include "exchange.h"
@@ -581,6 +582,7 @@ void hc_home_end(struct hc_core *c, struct hc_home *h, uint8_t state, int code, 
 	hc_home_set_state(c, h, state);
 	b->end_code = (uint16_t)code;
 	hc_split_cancel(c, h->id, HC_E_GONE, text);
+	hc_gang_home_gone(c, h->id);
 	hc_exchange_over(c, h->id, text);
 	hc_home_alarm(c, h, HC_NEVER);
 	hc_home_store(c, h, HOME_ENDING, b->cause_kind, text);

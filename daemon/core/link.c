@@ -12,7 +12,8 @@ static bool device_usable(struct hc_core *c, uint32_t index)
 {
 	const struct hc_device *d = hc_device_get(c, index);
 
-	return index == HC_NONE || (d && d->fact.present && strcmp(d->fact.health, "offline"));
+	return index == HC_NONE || index == HC_END_NET ||
+	       (d && d->fact.present && strcmp(d->fact.health, "offline"));
 }
 
 static bool usable(struct hc_core *c, const struct hc_link_fact *f)
@@ -101,7 +102,8 @@ const char *hc_link_name(const struct hc_core *c, uint32_t link, char *buf, size
 	f = &c->link_facts[link];
 	n = snprintf(buf, size, "%s", hc_word_link_type(f->type));
 	if (f->a != HC_NONE)
-		n += snprintf(buf + n, size - (size_t)n, ":%u-%u", f->a, f->b);
+		n += f->b == HC_END_NET ? snprintf(buf + n, size - (size_t)n, ":%u-out", f->a)
+					: snprintf(buf + n, size - (size_t)n, ":%u-%u", f->a, f->b);
 	if (f->lane)
 		snprintf(buf + n, size - (size_t)n, ".%u", f->lane);
 	return buf;

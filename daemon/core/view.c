@@ -327,6 +327,8 @@ static void link_end(uint32_t device, char text[16])
 {
 	if (device == HC_NONE)
 		snprintf(text, 16, "any");
+	else if (device == HC_END_NET)
+		snprintf(text, 16, "out");
 	else
 		snprintf(text, 16, "%u", device);
 }

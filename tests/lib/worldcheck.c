@@ -442,7 +442,8 @@ static void check_channels(struct world *w, uint32_t node)
 		world_want(w, use.used_mbps[0] <= use.limit_mbps &&
 				      use.used_mbps[1] <= use.limit_mbps);
 		/* more is given only to a ticket whose caller is away */
-		world_want(w, used[0] >= used[1] && (used[0] == used[1] || x->waiting));
+		world_want(w, used[0] >= used[1] &&
+				      (used[0] == used[1] || x->waiting || x->keep_pool.used));
 	}
 }
 
@@ -485,7 +486,8 @@ void world_check_empty(struct world *w)
 		world_want(w, !c->process_pool.used || c->nsessions);
 		world_want(w, !c->chan->pool.used && !c->chan->pair_pool.used);
 		world_want(w, !c->chan->later_pool.used && !c->chan->timers.count);
-		world_want(w, !c->chan->want_pool.used);
+		world_want(w, !c->chan->want_pool.used && !c->chan->gang_pool.used &&
+				      !c->chan->keep_pool.used);
 		world_want(w, !c->user_pool.used); /* nobody is charged for what is over */
 		world_want(w, !c->ask_pool.used && !c->name_pool.used && !c->cause_pool.used);
 		world_want(w, !c->timers.count && !c->storing.count && !c->ring_used);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Random lives of channels in a few domains that are there most of the time.
+ * Random lives of channels in a few domains that are there most of the time, on one node or two.
  *
  * Ranks ask for one channel or several, wait or try, come back at the hint or not, open what they
  * get or forget to, release, lose their connection, die; a domain is destroyed and made anew, also
@@ -48,11 +48,14 @@ static bool is_here(const struct world_client *c)
 static void count(void)
 {
 	struct hc_admit_counts a;
+	uint32_t n;
 
-	hc_admit_counts(w.core[0]->admit, &a);
-	all.later += a.granted_later;
-	all.refused += a.refused;
-	all.lapsed += w.core[0]->chan->lapsed;
+	for (n = 0; n < w.nodes; n++) {
+		hc_admit_counts(w.core[n]->admit, &a);
+		all.later += a.granted_later;
+		all.refused += a.refused;
+		all.lapsed += w.core[n]->chan->lapsed;
+	}
 }
 
 static void end_domain(uint32_t d)
@@ -64,7 +67,7 @@ static void end_domain(uint32_t d)
 			world_die(&w, all.client[d][i]);
 	for (i = 0; i < RANKS; i++)
 		if (all.client[d][i])
-			world_dead(&w, 0, all.client[d][i]->pid);
+			world_dead(&w, all.client[d][i]->node, all.client[d][i]->pid);
 	memset(all.client[d], 0, sizeof(all.client[d]));
 	all.id[d] = 0;
 	world_advance(&w, roll(8000));
@@ -77,10 +80,10 @@ static void make_domain(uint32_t d)
 	uint32_t i, channels = roll(2) ? roll(3) : 0, mbps = 50 * roll(8);
 	const uint8_t wait = (uint8_t)roll(2);
 
-	world_table(&t, RANKS, 1);
+	world_table(&t, RANKS, w.nodes);
 	for (i = 0; i < RANKS; i++) {
-		all.client[d][i] =
-			world_client(&w, 0, ++all.next_pid, 1000 + d % 2, HC_W_role_MEMBER);
+		all.client[d][i] = world_client(&w, i % w.nodes, ++all.next_pid, 1000 + d % 2,
+						HC_W_role_MEMBER);
 		w.opt.name = names[d];
 		w.opt.shared = true;
 		w.opt.timeout_ms = 3000;
@@ -132,7 +135,7 @@ static void ask(uint32_t d, uint32_t rank)
 /* Whatever was granted meanwhile is opened, mostly. */
 static void look_after(uint32_t d, uint32_t rank)
 {
-	const struct hc_channels *x = w.core[0]->chan;
+	const struct hc_channels *x = w.core[all.client[d][rank]->node]->chan;
 	uint32_t n;
 
 	keep(d, all.client[d][rank]);
@@ -147,7 +150,7 @@ static void come_back(uint32_t d, uint32_t rank)
 
 	if (is_here(c))
 		world_lose(&w, c);
-	all.client[d][rank] = world_client(&w, 0, c->pid, c->uid, HC_W_role_MEMBER);
+	all.client[d][rank] = world_client(&w, c->node, c->pid, c->uid, HC_W_role_MEMBER);
 	world_attach(&w, all.client[d][rank], all.id[d], rank);
 }
 
@@ -162,6 +165,16 @@ static void restart(void)
 		for (i = 0; all.id[d] && i < RANKS; i++)
 			if (roll(8))
 				come_back(d, i);
+}
+
+static void hold_something(void)
+{
+	const uint32_t i = roll(w.nodes), j = roll(w.nodes);
+
+	if (roll(3))
+		w.hold_store[i] = !w.hold_store[i];
+	else if (i != j)
+		w.hold[i][j] = !w.hold[i][j];
 }
 
 static void something(void)
@@ -190,7 +203,7 @@ static void something(void)
 	case 9: world_advance(&w, roll(3000)); return;
 	case 10: world_query(&w, c, roll(2) ? HC_VIEW_channel : HC_VIEW_waiting, 0, 0, 0); return;
 	case 11:
-		w.hold_store[0] = !w.hold_store[0];
+		hold_something();
 		world_settle(&w);
 		return;
 	case 12:
@@ -202,7 +215,7 @@ static void something(void)
 			world_leave(&w, c, all.id[d], rank);
 		return;
 	case 13:
-		if (!roll(4))
+		if (!roll(4) && w.nodes == 1)
 			restart();
 		return;
 	case 14:
@@ -211,6 +224,19 @@ static void something(void)
 		return;
 	default: ask(d, rank); return;
 	}
+}
+
+static void add_ways_out(void)
+{
+	struct hc_link_fact f = {
+		.type = HC_W_link_type_HCCS, .b = HC_END_NET, .mbps = 1000, .present = true};
+	uint32_t n;
+
+	for (n = 0; n < 2; n++)
+		for (f.a = 0; f.a < 2; f.a++) {
+			f.vcs = 2 + roll(8);
+			world_link(&w, n, &f);
+		}
 }
 
 static void begin(uint64_t seed)
@@ -229,8 +255,10 @@ static void begin(uint64_t seed)
 	lim.quota_channels = 8 + roll(60);
 	lim.quota_waiting = 2 + roll(16);
 	lim.quota_memory = (2 + roll(32)) << 20;
-	world_start_with(&w, 1, &lim, &set, 8, seed);
+	world_start_with(&w, seed % 3 ? 1 : 2, &lim, &set, 8, seed);
 	w.show = 0;
+	if (w.nodes == 2)
+		add_ways_out();
 	for (i = 0; i < RANKS; i++) { /* a ring */
 		f.a = i < RANKS - 1 ? i : 0;
 		f.b = i < RANKS - 1 ? i + 1 : RANKS - 1;
@@ -263,7 +291,8 @@ static void live(uint64_t seed, uint32_t events)
 		}
 		something();
 	}
-	w.hold_store[0] = false;
+	memset(w.hold_store, 0, sizeof(w.hold_store));
+	memset(w.hold, 0, sizeof(w.hold));
 	world_settle(&w);
 	for (d = 0; d < DOMAINS; d++)
 		end_domain(d);
@@ -271,8 +300,8 @@ static void live(uint64_t seed, uint32_t events)
 		if (w.clients[i]->open)
 			world_die(&w, w.clients[i]);
 	for (i = 0; i < w.nclients; i++) /* also those whose connection went before */
-		world_dead(&w, 0, w.clients[i]->pid);
-	world_advance(&w, 100000);
+		world_dead(&w, w.clients[i]->node, w.clients[i]->pid);
+	world_advance(&w, 100000000); /* a hint may be far away, and its place is kept so long */
 	world_check_empty(&w);
 	count();
 	world_end(&w);

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Channels between two nodes: two cores, whose messages the test carries.
+ *
+ * Ranks 0 and 2 are on node a, which is the home, ranks 1 and 3 on node b. What one node cannot
+ * give is let go by the other; whoever ends a channel ends it on both.
+ */
+#include "channel.h"
+#include "suite.h"
+#include "world.h"
+
+#include <string.h>
+
+static struct world w;
+static struct world_table t;
+static struct world_client *rank[4];
+static uint64_t domain;
+
+/* Everybody goes; nothing is left. */
+static void finish(void)
+{
+	uint32_t i;
+
+	for (i = 0; i < w.nclients; i++)
+		if (w.clients[i]->open)
+			world_die(&w, w.clients[i]);
+	world_advance(&w, 60000);
+	world_check_empty(&w);
+	world_end(&w);
+}
+
+/* Each device has a way out of its node of 1,000 MB/s, which is its only link. */
+static void start_two(void)
+{
+	struct hc_link_fact out = {.type = HC_W_link_type_ROCE,
+				   .b = HC_END_NET,
+				   .mbps = 1000,
+				   .vcs = 8,
+				   .present = true};
+	uint32_t i;
+
+	world_start(&w, 2);
+	for (i = 0; i < 4; i++) {
+		out.a = i;
+		world_link(&w, 0, &out);
+		world_link(&w, 1, &out);
+	}
+	world_table(&t, 4, 2);
+	for (i = 0; i < 4; i++)
+		rank[i] = world_client(&w, i % 2, 100 + i, 1000, HC_W_role_MEMBER);
+	for (i = 0; i < 4; i++)
+		world_join_table(&w, rank[i], &t, i);
+	for (i = 0; i < 4; i++)
+		ck_assert_int_eq(rank[i]->code, 0);
+	domain = rank[0]->id;
+	world_forget(&w);
+}
+
+static void across(struct world_client *cl, uint32_t from, uint32_t peer, uint32_t mbps,
+		   uint32_t back, bool wait)
+{
+	const struct world_piece p = {.peer = peer, .mbps = mbps, .back_mbps = back, .flags = 1};
+
+	cl->ngrants = 0;
+	world_acquire(&w, cl, domain, from, &p, 1, wait, 0, 0);
+}
+
+START_TEST(a_gang_over_two_nodes_is_had_on_both)
+{
+	const struct world_piece gang[2] = {{.peer = 1, .mbps = 500, .flags = 1},
+					    {.peer = 3, .mbps = 300, .flags = 1}};
+	uint64_t first;
+
+	start_two();
+	world_acquire(&w, rank[0], domain, 0, gang, 2, false, 0, 0);
+	ck_assert_uint_eq(rank[0]->ngrants, 2);
+	first = rank[0]->grants[0].channel;
+	world_open(&w, rank[0], first, 0);
+	world_open(&w, rank[0], rank[0]->grants[1].channel, 0);
+	/* the far end is there at once, on its own node */
+	across(rank[1], 1, 0, 0, 500, false);
+	ck_assert_uint_eq(rank[1]->ngrants, 1);
+	ck_assert_uint_eq(rank[1]->grants[0].channel, first);
+	ck_assert_uint_eq(rank[1]->grants[0].side, 1);
+	world_open(&w, rank[1], first, 1);
+	/* node a has 200 left on the way out of device 0 */
+	across(rank[0], 0, 3, 300, 0, false);
+	ck_assert_int_eq(rank[0]->code, HC_E_AGAIN);
+	ck_assert_ptr_nonnull(strstr(rank[0]->text, "800 of 800 MB/s"));
+	/* whoever ends it, it is over on both */
+	world_release(&w, rank[1], first, 1);
+	ck_assert_uint_eq(rank[0]->event_kind, HC_W_event_code_CHANNEL_REVOKED);
+	ck_assert_uint_eq(rank[0]->event_channel, first);
+	world_advance(&w, 20000); /* the place that was kept is not used */
+	across(rank[0], 0, 3, 300, 0, false);
+	ck_assert_int_eq(rank[0]->code, 0);
+	finish();
+}
+END_TEST
+
+START_TEST(what_one_node_refuses_is_let_go_by_the_other)
+{
+	start_two();
+	across(rank[3], 3, 2, 800, 0, false); /* b's device 1 is full, and a's */
+	ck_assert_int_eq(rank[3]->code, 0);
+	world_open(&w, rank[3], rank[3]->grants[0].channel, 3);
+	across(rank[0], 0, 3, 0, 100, false);
+	ck_assert_int_eq(rank[0]->code, HC_E_AGAIN);
+	world_query(&w, rank[0], HC_VIEW_channel, 0, 0, 0);
+	ck_assert_uint_eq(rank[0]->nrows, 1);   /* that of rank 2 and 3 alone */
+	across(rank[0], 0, 1, 800, 800, false); /* nothing of a was kept */
+	ck_assert_int_eq(rank[0]->code, 0);
+	finish();
+}
+END_TEST
+
+START_TEST(both_ends_ask_at_the_same_time)
+{
+	start_two();
+	world_hold(&w, 0, 1, true);
+	world_hold(&w, 1, 0, true);
+	across(rank[0], 0, 1, 400, 400, true);
+	across(rank[1], 1, 0, 400, 400, true);
+	ck_assert(world_waits(rank[0]) && world_waits(rank[1]));
+	world_hold(&w, 0, 1, false);
+	world_hold(&w, 1, 0, false);
+	ck_assert(!world_waits(rank[0]) && !world_waits(rank[1]));
+	ck_assert_uint_eq(rank[0]->ngrants, 1);
+	ck_assert_uint_eq(rank[1]->ngrants, 1);
+	ck_assert_uint_eq(rank[0]->grants[0].channel, rank[1]->grants[0].channel);
+	ck_assert(rank[0]->grants[0].side != rank[1]->grants[0].side);
+	finish();
+}
+END_TEST
+
+START_TEST(an_asker_that_goes_leaves_nothing_on_the_other_node)
+{
+	start_two();
+	across(rank[3], 3, 2, 800, 0, false);
+	world_open(&w, rank[3], rank[3]->grants[0].channel, 3);
+	across(rank[0], 0, 3, 0, 100, true); /* kept on a, waits on b */
+	ck_assert(world_waits(rank[0]));
+	world_die(&w, rank[0]);
+	world_settle(&w);
+	world_query(&w, rank[2], HC_VIEW_waiting, 0, 0, 0);
+	ck_assert_uint_eq(rank[2]->nrows, 0);
+	world_query(&w, rank[3], HC_VIEW_waiting, 0, 0, 0);
+	ck_assert_uint_eq(rank[3]->nrows, 0);
+	finish();
+}
+END_TEST
+
+START_TEST(a_withdrawal_that_crosses_the_commit_ends_the_channel)
+{
+	const struct world_piece p = {.peer = 1, .mbps = 100, .flags = 1};
+
+	start_two();
+	/* home and asker on a; b has answered, and rank 0 gives up before that is heard */
+	world_hold(&w, 1, 0, true);
+	world_acquire(&w, rank[0], domain, 0, &p, 1, true, 100, 0);
+	world_advance(&w, 200);
+	ck_assert_int_eq(rank[0]->code, HC_E_TIMEOUT);
+	world_hold(&w, 1, 0, false);
+	across(rank[1], 1, 0, 0, 800, false);
+	ck_assert_int_eq(rank[1]->code, 0); /* all of it is free again, on both */
+	finish();
+}
+END_TEST
+
+START_TEST(a_death_is_told_across)
+{
+	start_two();
+	across(rank[0], 0, 1, 100, 0, false);
+	world_open(&w, rank[0], rank[0]->grants[0].channel, 0);
+	across(rank[1], 1, 0, 0, 100, false);
+	world_open(&w, rank[1], rank[1]->grants[0].channel, 1);
+	world_hold(&w, 0, 1, true);
+	world_die(&w, rank[0]);
+	world_settle(&w);
+	world_hold(&w, 0, 1, false);
+	ck_assert_uint_eq(w.registers[1][rank[1]->grants[0].slot].state,
+			  HC_W_channel_state_REVOKED);
+	finish();
+}
+END_TEST
+
+static void add(TCase *c)
+{
+	tcase_add_test(c, a_gang_over_two_nodes_is_had_on_both);
+	tcase_add_test(c, what_one_node_refuses_is_let_go_by_the_other);
+	tcase_add_test(c, both_ends_ask_at_the_same_time);
+	tcase_add_test(c, an_asker_that_goes_leaves_nothing_on_the_other_node);
+	tcase_add_test(c, a_withdrawal_that_crosses_the_commit_ends_the_channel);
+	tcase_add_test(c, a_death_is_told_across);
+}
+
+int main(void)
+{
+	return hc_suite_run("core_gang", add, 60);
+}

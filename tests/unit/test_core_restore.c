@@ -375,45 +375,6 @@ START_TEST(nobody_was_left)
 }
 END_TEST
 
-/* Two ranks that nobody ever attached to do not keep a damaged domain; one that came late does. */
-START_TEST(nobody_is_left_of_those_who_came)
-{
-	struct world_client *agent;
-
-	world_start(&w, 1);
-	agent = member(50);
-	world_create(&w, agent, 4);
-	id = agent->value;
-	for (uint32_t i = 0; i < 4; i++)
-		world_add_device(&w, agent, id, i, i);
-	world_activate(&w, agent, id);
-	for (uint32_t i = 0; i < 2; i++) {
-		cl[i] = member(100 + i);
-		world_attach(&w, cl[i], id, i);
-		ck_assert_int_eq(cl[i]->code, 0);
-	}
-	world_advance(&w, 10000);
-	ck_assert_int_eq(state_of(id), HC_W_domain_state_ACTIVE);
-	world_die(&w, cl[0]);
-	world_advance(&w, 10000);
-	ck_assert_int_eq(state_of(id), HC_W_domain_state_DAMAGED);
-	world_die(&w, cl[1]);
-	world_restart(&w, 0);
-	world_advance(&w, 4000);
-	cl[2] = member(102);
-	world_attach(&w, cl[2], id, 2);
-	ck_assert_int_eq(cl[2]->code, 0);
-	world_advance(&w, 10000);
-	ck_assert_int_eq(state_of(id), HC_W_domain_state_DAMAGED);
-	world_die(&w, cl[2]);
-	world_advance(&w, 5100);
-	ck_assert_int_eq(state_of(id), HC_W_domain_state_DESTROYED);
-	all_die();
-	world_check_empty(&w);
-	end();
-}
-END_TEST
-
 /* A rank left in order: the cut that closed the domain behind it holds after the restart. */
 START_TEST(a_departure_keeps_its_cut)
 {
@@ -679,7 +640,6 @@ static void add(TCase *t_)
 	tcase_add_test(t_, a_death_that_was_told_and_not_stored_is_found_again);
 	tcase_add_test(t_, nobody_is_left);
 	tcase_add_test(t_, nobody_was_left);
-	tcase_add_test(t_, nobody_is_left_of_those_who_came);
 	tcase_add_test(t_, a_departure_keeps_its_cut);
 	tcase_add_test(t_, a_departure_that_was_not_stored);
 	tcase_add_test(t_, a_drain_reads_the_arena_of_who_is_not_back);

@@ -508,6 +508,7 @@ static void put_grant(struct hc_core *c, struct hc_m_channel_want_r *m, const st
 				       .service_level = (uint8_t)(ch->vc % 8),
 				       .dscp = (uint8_t)(ch->vc % 8 * 8),
 				       .side = (uint8_t)side,
+				       .latency_us = link ? c->link_facts[ch->link].latency_us : 0,
 				       .buffer_bytes = ch->buffer,
 				       .carries = ch->buffer != 0};
 

@@ -65,7 +65,7 @@ struct world_client {
 	uint32_t event_rank, event_pid;
 	struct world_grant {
 		uint64_t channel;
-		uint32_t slot, peer, mbps, back_mbps, vc, buffer;
+		uint32_t slot, peer, mbps, back_mbps, vc, buffer, latency_us;
 		uint8_t side, type;
 		bool carries;
 	} grants[WORLD_GRANTS];

@@ -83,6 +83,7 @@ void world_got_grants(struct world *w, struct world_client *cl, const struct hc_
 				      "the register is written before the answer");
 		if (n < WORLD_GRANTS)
 			cl->grants[n] = (struct world_grant){.channel = g.channel,
+							     .latency_us = g.latency_us,
 							     .slot = g.slot,
 							     .peer = g.peer,
 							     .mbps = g.mbps,

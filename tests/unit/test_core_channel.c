@@ -23,7 +23,8 @@ static const struct hc_link_fact shm = {.type = HC_W_link_type_SHM,
 					.b = HC_NONE,
 					.mbps = 10000,
 					.vcs = 64,
-					.present = true};
+					.present = true,
+					.latency_us = 3};
 static const struct hc_link_fact hccs = {
 	.type = HC_W_link_type_HCCS, .a = 0, .b = 1, .mbps = 1000, .vcs = 8, .present = true};
 
@@ -105,6 +106,7 @@ START_TEST(two_ranks_get_the_two_ends)
 	ck_assert(rank[0]->grants[0].carries);
 	ck_assert_uint_eq(rank[0]->grants[0].buffer, HC_CHANNEL_BUFFER_DEFAULT);
 	ck_assert_uint_eq(rank[0]->grants[0].type, HC_W_link_type_SHM);
+	ck_assert_uint_eq(rank[0]->grants[0].latency_us, 3);
 	acquire(rank[1], 1, 0, 0, false);
 	ck_assert_uint_eq(rank[1]->grants[0].channel, rank[0]->grants[0].channel);
 	ck_assert_uint_eq(rank[1]->grants[0].side, 1);

@@ -207,10 +207,11 @@ $(O)/tests/preload/%.so: tests/preload/%.c
 	$(call say,cc)
 	$(Q)$(CC) -std=c11 -D_GNU_SOURCE $(OPT) $(WARN) $(WERROR) -MMD -MP -fPIC -shared -o $@ $< -ldl
 
-# packages first, in a make of their own: what they bring is asked for while the next one runs
+# packages first, in a make of their own: what they bring is asked for while the next one runs;
+# the programs are built on all processors, unless the caller says how many
 check check-long:
 	@$(MAKE) --no-print-directory deps
-	@$(MAKE) --no-print-directory $@-built
+	@$(MAKE) --no-print-directory $(if $(findstring -j,$(MAKEFLAGS)),,-j$(shell nproc)) $@-built
 check-built: all $(tests-all) $(preloads)
 	@O=$(O) SAN=$(SAN) tests/lib/run.sh quick "$(T)" $(tests-all)
 check-long-built: all $(tests-all) $(preloads)

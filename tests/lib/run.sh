@@ -4,8 +4,8 @@
 #
 #   O=build [SAN=asan|tsan] run.sh quick|long FILTER program...
 #
-# FILTER empty: all programs; else those whose name contains it. Unit programs run two at a
-# time, all others one after the other, since they measure, mount or kill. A program may hold
+# FILTER empty: all programs; else those whose name contains it. Programs of unit and api run
+# two at a time, all others one after the other, since they measure, mount or kill. A program may hold
 # several suites; each prints check's line "NN%: Checks: N, Failures: F, Errors: E". A line
 # "SKIP: reason" turns one passed check into a skipped one. A program that prints no such line,
 # ends badly without a failure of its own, or runs over its limit, counts as one failure.
@@ -127,7 +127,7 @@ n=0
 while [ $n -lt ${#chosen[@]} ]; do
 	p=${chosen[$n]} q=${chosen[$((n + 1))]-}
 	run_one $n "$p" 2>/dev/null &
-	if [[ $p == */unit/* && $q == */unit/* ]]; then
+	if [[ $p =~ /(unit|api)/ && $q =~ /(unit|api)/ ]]; then
 		run_one $((n + 1)) "$q" 2>/dev/null &
 		wait
 		report $n "$p"

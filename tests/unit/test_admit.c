@@ -45,6 +45,7 @@ START_TEST(the_reserve_is_never_lent)
 	ck_assert_uint_eq(use.used_mbps[1], 800);
 	ck_assert_uint_eq(use.used_vcs, 2);
 	ck_assert_uint_eq(use.waiting, 1);
+	free(s);
 }
 END_TEST
 
@@ -68,6 +69,7 @@ START_TEST(virtual_channels_are_a_limit_too)
 	adm_run(s, 2);
 	ck_assert_uint_eq(adm_granted(s), n);
 	hc_admit_check(s);
+	free(s);
 }
 END_TEST
 
@@ -102,6 +104,7 @@ START_TEST(the_fastest_link_with_room_is_chosen)
 	hc_admit_release(s, 1, n);
 	p.type = 7;
 	ck_assert_int_eq(ask(s, 1, 91, p, true, &n), HC_E_LINK_UNAVAILABLE);
+	free(s);
 }
 END_TEST
 
@@ -134,6 +137,7 @@ START_TEST(a_pinned_type_and_data_narrow_the_choice)
 	/* a link of any two end points serves those that no other joins */
 	ck_assert_int_eq(ask(s, 1, 1, adm_piece(5, 9, 1, 1), true, &n), 0);
 	ck_assert_uint_eq(link_of(s, n, 0), 1);
+	free(s);
 }
 END_TEST
 
@@ -170,6 +174,7 @@ START_TEST(a_gang_is_granted_whole_or_not_at_all)
 	hc_admit_release_piece(s, 3, gang, 2);
 	ck_assert_int_eq(hc_admit_state(s, gang), HC_ADMIT_FREE);
 	hc_admit_check(s);
+	free(s);
 }
 END_TEST
 
@@ -194,6 +199,7 @@ START_TEST(a_gang_larger_than_its_links_is_refused_at_once)
 	a.order = 8;
 	ck_assert_int_eq(hc_admit_ask(s, 1, &a, &n, &hint), HC_E_INVALID);
 	hc_admit_check(s);
+	free(s);
 }
 END_TEST
 
@@ -216,6 +222,7 @@ START_TEST(an_uncollected_grant_goes_back)
 	hc_admit_collect(s, k);
 	adm_run(s, 100 * SEC);
 	ck_assert_int_eq(hc_admit_state(s, k), HC_ADMIT_HELD);
+	free(s);
 }
 END_TEST
 
@@ -244,6 +251,7 @@ START_TEST(a_wait_ends_at_its_deadline)
 	adm_run(s, 3 * SEC);
 	ck_assert(hc_admit_news(s, &k, &news) && k == n && news == HC_ADMIT_NEWS_EXPIRED);
 	hc_admit_check(s);
+	free(s);
 }
 END_TEST
 
@@ -266,6 +274,7 @@ START_TEST(a_quota_is_refused_only_if_it_can_never_be_had)
 	adm_run(s, 2);
 	ck_assert_uint_ne(adm_granted(s), HC_NONE);
 	hc_admit_check(s);
+	free(s);
 }
 END_TEST
 
@@ -293,6 +302,7 @@ START_TEST(with_nothing_to_go_by_a_hint_is_unknown)
 	ck_assert_int_eq(ask(s, 4 * SEC, 2, adm_piece(0, 1, 800, 0), false, &n), HC_E_AGAIN);
 	adm_run(s, 60 * SEC);
 	ck_assert(hc_admit_news(s, &k, &news) && k == n && news == HC_ADMIT_NEWS_EXPIRED);
+	free(s);
 }
 END_TEST
 
@@ -332,6 +342,7 @@ START_TEST(a_declared_end_makes_a_hint_that_is_kept)
 	ck_assert_uint_eq(counts.hints_kept, 1);
 	ck_assert_uint_eq(counts.hints_broken, 0);
 	hc_admit_check(s);
+	free(s);
 }
 END_TEST
 
@@ -356,6 +367,7 @@ START_TEST(a_ticket_that_nobody_uses_ends)
 	adm_run(s, hint + SEC);
 	ck_assert(hc_admit_news(s, &n, &news) && n == ticket && news == HC_ADMIT_NEWS_EXPIRED);
 	ck_assert_int_eq(ask(s, 9 * SEC, 5, p, false, &n), 0);
+	free(s);
 }
 END_TEST
 
@@ -407,6 +419,7 @@ static void two_tickets(bool with_aged)
 		hc_admit_release(s, at[1], held[1]);
 		adm_run(s, at[1]);
 		ck_assert_uint_eq(adm_granted(s), waiter);
+		free(s);
 		return;
 	}
 	ck_assert_int_eq(hc_admit_again(s, at[1], ticket[1], false, 0, &hint), 0);
@@ -420,6 +433,7 @@ static void two_tickets(bool with_aged)
 	hc_admit_counts(s, &counts);
 	ck_assert_uint_eq(counts.hints_kept, 2);
 	hc_admit_check(s);
+	free(s);
 }
 
 START_TEST(one_who_is_here_borrows_from_one_who_comes_later)
@@ -452,6 +466,7 @@ START_TEST(a_link_that_shrank_grants_nothing_until_it_fits)
 	adm_run(s, 4);
 	ck_assert_uint_eq(adm_granted(s), n);
 	hc_admit_check(s);
+	free(s);
 }
 END_TEST
 
@@ -485,6 +500,7 @@ START_TEST(who_waits_for_a_failed_link_holds_up_nobody)
 	adm_run(s, 13 * SEC);
 	hc_admit_check(s);
 	ck_assert_int_eq(ask(s, 14 * SEC, 3, adm_piece(0, 1, 1, 0), true, &n), HC_E_IN_PROGRESS);
+	free(s);
 }
 END_TEST
 
@@ -517,6 +533,7 @@ START_TEST(holders_are_named_in_order_of_grant)
 	seen = (struct seen){.limit = 2};
 	hc_admit_holders(s, 0, see, &seen);
 	ck_assert_uint_eq(seen.count, 2);
+	free(s);
 }
 END_TEST
 
@@ -537,6 +554,7 @@ START_TEST(the_limits_of_the_node_are_answers)
 		ck_assert_int_eq(ask(s, 1, k, p[0], true, &n), 0);
 	ck_assert_int_eq(ask(s, 1, 9, p[0], true, &n), HC_E_LIMIT);
 	hc_admit_check(s);
+	free(s);
 }
 END_TEST
 
@@ -584,6 +602,7 @@ START_TEST(gangs_never_lock_each_other)
 		now += 100 * MS;
 	}
 	hc_admit_check(s);
+	free(s);
 }
 END_TEST
 

@@ -348,6 +348,7 @@ START_TEST(nothing_later_overtakes_the_aged)
 		}
 	}
 	adm_must(aged_grants > 1000);
+	free(s);
 }
 END_TEST
 

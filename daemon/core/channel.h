@@ -269,6 +269,14 @@ struct hc_want *hc_want_ticket(struct hc_core *c, uint64_t key, uint32_t request
 /* The ticket of that key, or NULL. */
 struct hc_want *hc_want_ticket_find(struct hc_core *c, uint64_t key);
 uint32_t hc_want_retry_ms(uint64_t hint_ns);
+/* Ask the admission for the first pieces of chan->ask; who has a ticket (or NULL) comes back with
+ * it, and keeps it only when refused again. As hc_admit_ask. */
+struct hc_want_words {
+	uint32_t npieces, hold_ms;
+	bool wait;
+};
+int hc_want_ask(struct hc_core *c, const struct hc_part *p, const struct hc_want_words *words,
+		struct hc_want *ticket, uint32_t *request, uint32_t *retry_ms);
 
 /* ---- channel_text.c ---- */
 /* Who holds what on the link that piece cannot have. */

@@ -328,33 +328,15 @@ static void pieces_of(struct asking *a)
 /* Ask, with the ticket that a former call of the same words left. */
 static int ask(struct asking *a, uint32_t *request)
 {
-	struct hc_core *c = a->c;
-	struct hc_want *ticket = hc_want_ticket_find(c, a->key);
-	const bool wait = a->m->wait == 1;
-	const struct hc_admit_ask words = {.owner = a->p->id,
-					   .order = a->p->priority,
-					   .weight = a->p->weight ? a->p->weight : 1,
-					   .hold_ns = a->m->hold_ms * 1000000ull,
-					   .wait = wait,
-					   .deadline = HC_NEVER,
-					   .quota_percent = 100,
-					   .pieces = c->chan->ask,
-					   .npieces = a->fresh};
-	uint64_t hint = HC_ADMIT_HINT_NONE;
-	int r = HC_E_GONE;
+	struct hc_want *ticket = hc_want_ticket_find(a->c, a->key);
+	const struct hc_want_words words = {
+		.npieces = a->fresh, .hold_ms = a->m->hold_ms, .wait = a->m->wait == 1};
 
-	if (ticket && a->fresh == a->count) {
-		*request = ticket->admit;
-		r = hc_admit_again(c->admit, c->now, *request, wait, HC_NEVER, &hint);
-		if (r != HC_E_AGAIN)
-			hc_want_free(c, ticket);
-	} else if (ticket) {
-		hc_want_fail(c, ticket, 0, "");
+	if (ticket && a->fresh != a->count) {
+		hc_want_fail(a->c, ticket, 0, "");
+		ticket = NULL;
 	}
-	if (r == HC_E_GONE)
-		r = hc_admit_ask(c->admit, c->now, &words, request, &hint);
-	a->retry_ms = hc_want_retry_ms(hint);
-	return r;
+	return hc_want_ask(a->c, a->p, &words, ticket, request, &a->retry_ms);
 }
 
 /* Refused for now: the place is kept, within the quota. */

@@ -297,30 +297,6 @@ static void keep_place(struct reserving *r, uint32_t request)
 	hc_want_waits(c, t, HC_NEVER);
 }
 
-static int ask(struct reserving *r, uint32_t *request, uint64_t *hint)
-{
-	struct hc_core *c = r->c;
-	struct hc_want *ticket = hc_want_ticket_find(c, r->key);
-	const struct hc_admit_ask words = {.owner = r->p->id,
-					   .order = r->p->priority,
-					   .weight = r->p->weight ? r->p->weight : 1,
-					   .hold_ns = r->m->hold_ms * 1000000ull,
-					   .wait = r->m->wait == 1,
-					   .deadline = HC_NEVER,
-					   .quota_percent = 100,
-					   .pieces = c->chan->ask,
-					   .npieces = r->n};
-	int code = HC_E_GONE;
-
-	if (ticket) {
-		*request = ticket->admit;
-		code = hc_admit_again(c->admit, c->now, *request, words.wait, HC_NEVER, hint);
-		if (code != HC_E_AGAIN)
-			hc_want_free(c, ticket);
-	}
-	return code == HC_E_GONE ? hc_admit_ask(c->admit, c->now, &words, request, hint) : code;
-}
-
 static void keep(struct reserving *r, uint32_t request, bool granted)
 {
 	struct hc_core *c = r->c;
@@ -342,7 +318,7 @@ static void keep(struct reserving *r, uint32_t request, bool granted)
 static int reserve(struct reserving *r, uint32_t *retry_ms)
 {
 	struct hc_core *c = r->c;
-	uint64_t hint = HC_ADMIT_HINT_NONE;
+	struct hc_want_words words = {.hold_ms = r->m->hold_ms, .wait = r->m->wait == 1};
 	uint32_t request;
 	int code = take_pieces(r);
 
@@ -352,8 +328,8 @@ static int reserve(struct reserving *r, uint32_t *retry_ms)
 	}
 	if (code)
 		return code;
-	code = ask(r, &request, &hint);
-	*retry_ms = hc_want_retry_ms(hint);
+	words.npieces = r->n;
+	code = hc_want_ask(c, r->p, &words, hc_want_ticket_find(c, r->key), &request, retry_ms);
 	if (!code || code == HC_E_IN_PROGRESS) {
 		keep(r, request, !code);
 		return 0;

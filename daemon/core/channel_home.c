@@ -100,30 +100,6 @@ static void add_all(struct reserving *r)
 	}
 }
 
-static int ask(struct reserving *r, uint64_t key, uint32_t *request, uint64_t *hint)
-{
-	struct hc_core *c = r->c;
-	struct hc_want *ticket = hc_want_ticket_find(c, key);
-	const struct hc_admit_ask words = {.owner = r->p->id,
-					   .order = r->p->priority,
-					   .weight = r->p->weight ? r->p->weight : 1,
-					   .hold_ns = r->m->channel_hold_ms * 1000000ull,
-					   .wait = r->m->channel_wait == 1,
-					   .deadline = HC_NEVER,
-					   .quota_percent = 100,
-					   .pieces = c->chan->ask,
-					   .npieces = r->n};
-	int code = HC_E_GONE;
-
-	if (ticket) {
-		*request = ticket->admit;
-		code = hc_admit_again(c->admit, c->now, *request, words.wait, HC_NEVER, hint);
-		if (code != HC_E_AGAIN)
-			hc_want_free(c, ticket);
-	}
-	return code == HC_E_GONE ? hc_admit_ask(c->admit, c->now, &words, request, hint) : code;
-}
-
 /* Refused: what was made for it goes, a ticket stays. */
 static void give_up(struct reserving *r, int code, uint64_t key, uint32_t request)
 {
@@ -190,7 +166,7 @@ int hc_channel_reserve(struct hc_core *c, struct hc_part *p, const struct hc_m_p
 	struct reserving r = {.c = c, .p = p, .m = m};
 	const uint32_t count = wanted(c, p, m->channels);
 	const uint64_t key = key_of(c, p, m);
-	uint64_t hint = HC_ADMIT_HINT_NONE;
+	struct hc_want_words words = {.hold_ms = m->channel_hold_ms, .wait = m->channel_wait == 1};
 	uint32_t request = HC_NONE;
 	int code;
 
@@ -206,8 +182,8 @@ int hc_channel_reserve(struct hc_core *c, struct hc_part *p, const struct hc_m_p
 	r.w->gang = m->persist == 1;
 	r.w->key = key;
 	add_all(&r);
-	code = ask(&r, key, &request, &hint);
-	*retry_ms = hc_want_retry_ms(hint);
+	words.npieces = r.n;
+	code = hc_want_ask(c, p, &words, hc_want_ticket_find(c, key), &request, retry_ms);
 	if (code && code != HC_E_IN_PROGRESS) {
 		hc_channel_who_holds(c, c->chan->ask, r.n, text, bytes);
 		if (code != HC_E_AGAIN)

@@ -446,6 +446,33 @@ struct hc_want *hc_want_ticket_find(struct hc_core *c, uint64_t key)
 	return NULL;
 }
 
+int hc_want_ask(struct hc_core *c, const struct hc_part *p, const struct hc_want_words *words,
+		struct hc_want *ticket, uint32_t *request, uint32_t *retry_ms)
+{
+	const struct hc_admit_ask ask = {.owner = p->id,
+					 .order = p->priority,
+					 .weight = p->weight ? p->weight : 1,
+					 .hold_ns = words->hold_ms * 1000000ull,
+					 .wait = words->wait,
+					 .deadline = HC_NEVER,
+					 .quota_percent = 100,
+					 .pieces = c->chan->ask,
+					 .npieces = words->npieces};
+	uint64_t hint = HC_ADMIT_HINT_NONE;
+	int r = HC_E_GONE;
+
+	if (ticket) {
+		*request = ticket->admit;
+		r = hc_admit_again(c->admit, c->now, *request, words->wait, HC_NEVER, &hint);
+		if (r != HC_E_AGAIN)
+			hc_want_free(c, ticket);
+	}
+	if (r == HC_E_GONE)
+		r = hc_admit_ask(c->admit, c->now, &ask, request, &hint);
+	*retry_ms = hc_want_retry_ms(hint);
+	return r;
+}
+
 void hc_want_ticket_over(struct hc_core *c, uint32_t request)
 {
 	const uint32_t n = c->chan->ticket_of[request];

@@ -15,7 +15,6 @@
  */
 #include "nodepages.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -31,6 +30,7 @@
 #include <unistd.h>
 
 #include "hcomm/hcomm.h"
+#include "slabs.h"
 
 #define SLAB_BYTES  ((size_t)HC_SLAB_RECORDS * HC_RECORD_BYTES)
 #define ARENA_BYTES ((size_t)HC_ARENA_BLOCKS * HC_BLOCK_BYTES)
@@ -38,96 +38,14 @@
 #define TMPFS_TYPE  0x01021994
 #define NUMBER_MAX  (1ull << 48) /* what a client's token holds */
 
-struct slab {
-	uint32_t uid, n;
-	struct hc_page_record *records;
-};
+static const struct hc_slab_kind slab_kind = {
+	.prefix = "slab", .bytes = SLAB_BYTES, .max = HC_SLABS_MAX};
 
 struct hc_pages {
-	int dir;
-	uint32_t count, room, last;
-	struct slab *slabs;
+	struct hc_slabs slabs;
 };
 
 /* ---- slabs ---- */
-
-static void slab_name(char name[48], uint32_t uid, uint32_t n)
-{
-	snprintf(name, 48, "slab-%u-%u", uid, n);
-}
-
-/* Is it ours alone? A file that is not would let another write what clients believe. */
-static int slab_check(int fd)
-{
-	struct stat st;
-
-	if (fstat(fd, &st))
-		return -errno;
-	if (!S_ISREG(st.st_mode) || st.st_uid != geteuid() || (st.st_mode & 077))
-		return -EPERM;
-	if (st.st_size != (off_t)SLAB_BYTES && ftruncate(fd, (off_t)SLAB_BYTES))
-		return -errno;
-	return 0;
-}
-
-static int slab_map(int dir, const char *name, struct hc_page_record **records)
-{
-	void *at = MAP_FAILED;
-	int fd, r;
-
-	fd = openat(dir, name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
-	if (fd < 0)
-		return -errno;
-	r = slab_check(fd);
-	if (!r) {
-		at = mmap(NULL, SLAB_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-		r = at == MAP_FAILED ? -errno : 0;
-	}
-	close(fd);
-	if (!r)
-		*records = at;
-	return r;
-}
-
-static int slab_add(struct hc_pages *pages, uint32_t uid, uint32_t n)
-{
-	struct slab *more;
-	uint32_t room;
-	char name[48];
-	int r;
-
-	if (pages->count == pages->room) {
-		room = pages->room ? 2 * pages->room : 16;
-		more = reallocarray(pages->slabs, room, sizeof(*more));
-		if (!more)
-			return -ENOMEM;
-		pages->slabs = more;
-		pages->room = room;
-	}
-	slab_name(name, uid, n);
-	r = slab_map(pages->dir, name, &pages->slabs[pages->count].records);
-	if (r)
-		return r;
-	pages->slabs[pages->count].uid = uid;
-	pages->slabs[pages->count].n = n;
-	pages->last = pages->count++;
-	return 0;
-}
-
-static struct slab *slab_find(struct hc_pages *pages, uint32_t uid, uint32_t n)
-{
-	uint32_t i;
-
-	if (pages->last < pages->count && pages->slabs[pages->last].uid == uid &&
-	    pages->slabs[pages->last].n == n)
-		return &pages->slabs[pages->last];
-	for (i = 0; i < pages->count; i++)
-		if (pages->slabs[i].uid == uid && pages->slabs[i].n == n) {
-			pages->last = i;
-			return &pages->slabs[i];
-		}
-	return NULL;
-}
 
 /* Most of its records are about to be read and written: one walk instead of two faults a page. */
 static void warm(struct hc_page_record *records)
@@ -146,41 +64,10 @@ static void warm(struct hc_page_record *records)
 		madvise(records, end, MADV_POPULATE_WRITE); /* older kernels: as it was */
 }
 
-/* Map what an earlier daemon left. Files of other names are not ours to judge. */
-static int slabs_find(struct hc_pages *pages)
-{
-	struct dirent *entry;
-	unsigned uid, n;
-	char name[48];
-	DIR *d;
-	int fd, r = 0;
-
-	fd = openat(pages->dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	d = fdopendir(fd);
-	if (!d) {
-		r = -errno;
-		close(fd);
-		return r;
-	}
-	while (!r && (entry = readdir(d))) {
-		if (sscanf(entry->d_name, "slab-%u-%u", &uid, &n) != 2 || n >= HC_SLABS_MAX)
-			continue;
-		slab_name(name, uid, n);
-		if (strcmp(name, entry->d_name))
-			continue;
-		r = slab_add(pages, uid, n);
-		if (!r)
-			warm(pages->slabs[pages->last].records);
-	}
-	closedir(d);
-	return r;
-}
-
 int hc_pages_open(const char *directory, struct hc_pages **pages)
 {
 	struct hc_pages *p;
+	uint32_t i;
 	int r;
 
 	if (mkdir(directory, 0711) && errno != EEXIST)
@@ -188,26 +75,22 @@ int hc_pages_open(const char *directory, struct hc_pages **pages)
 	p = calloc(1, sizeof(*p));
 	if (!p)
 		return -ENOMEM;
-	p->dir = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	r = p->dir < 0 ? -errno : slabs_find(p);
-	if (r)
-		hc_pages_close(p);
-	else
-		*pages = p;
-	return r;
+	r = hc_slabs_open(&p->slabs, &slab_kind, directory);
+	if (r) {
+		free(p);
+		return r;
+	}
+	for (i = 0; i < p->slabs.count; i++)
+		warm(p->slabs.slab[i].at);
+	*pages = p;
+	return 0;
 }
 
 struct hc_pages *hc_pages_close(struct hc_pages *pages)
 {
-	uint32_t i;
-
 	if (!pages)
 		return NULL;
-	for (i = 0; i < pages->count; i++)
-		munmap(pages->slabs[i].records, SLAB_BYTES);
-	if (pages->dir >= 0)
-		close(pages->dir);
-	free(pages->slabs);
+	hc_slabs_fini(&pages->slabs);
 	free(pages);
 	return NULL;
 }
@@ -215,32 +98,20 @@ struct hc_pages *hc_pages_close(struct hc_pages *pages)
 int hc_pages_record(struct hc_pages *pages, uint32_t uid, uint32_t slot,
 		    struct hc_page_record **record)
 {
-	uint32_t n = slot / HC_SLAB_RECORDS;
-	struct slab *slab;
-	int r;
+	struct hc_page_record *records;
+	void *at;
+	int r = hc_slabs_get(&pages->slabs, uid, slot / HC_SLAB_RECORDS, &at);
 
-	if (n >= HC_SLABS_MAX)
-		return HC_E_LIMIT;
-	slab = slab_find(pages, uid, n);
-	if (!slab) {
-		r = slab_add(pages, uid, n);
-		if (r)
-			return r;
-		slab = &pages->slabs[pages->last];
-	}
-	*record = &slab->records[slot % HC_SLAB_RECORDS];
+	if (r)
+		return r;
+	records = at;
+	*record = &records[slot % HC_SLAB_RECORDS];
 	return 0;
 }
 
 int hc_pages_slab_fd(struct hc_pages *pages, uint32_t uid, uint32_t slab, int *fd)
 {
-	char name[48];
-
-	if (!slab_find(pages, uid, slab))
-		return HC_E_NOT_FOUND;
-	slab_name(name, uid, slab);
-	*fd = openat(pages->dir, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-	return *fd < 0 ? -errno : 0;
+	return hc_slabs_fd(&pages->slabs, uid, slab, fd);
 }
 
 void hc_pages_each(struct hc_pages *pages,
@@ -248,14 +119,16 @@ void hc_pages_each(struct hc_pages *pages,
 			      void *context),
 		   void *context)
 {
-	struct slab *s;
+	const struct hc_slab *s;
+	struct hc_page_record *records;
 	uint32_t i, k;
 
-	for (i = 0; i < pages->count; i++) {
-		s = &pages->slabs[i];
+	for (i = 0; i < pages->slabs.count; i++) {
+		s = &pages->slabs.slab[i];
+		records = s->at;
 		for (k = 0; k < HC_SLAB_RECORDS; k++)
-			if (atomic_load_explicit(&s->records[k].id, memory_order_relaxed))
-				fn(s->uid, s->n * HC_SLAB_RECORDS + k, &s->records[k], context);
+			if (atomic_load_explicit(&records[k].id, memory_order_relaxed))
+				fn(s->uid, s->n * HC_SLAB_RECORDS + k, &records[k], context);
 	}
 }
 

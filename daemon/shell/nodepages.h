@@ -2,10 +2,8 @@
 /*
  * Shared memory of the node: slabs of state records and op arenas (proto/pages.h).
  *
- * Slabs. A file "slab-<uid>-<n>" for each 4,096 slots of an owner, mode 0600, in the runtime
- * directory. The daemon keeps it mapped; a client gets a descriptor opened O_RDONLY, which the
- * kernel will neither map nor re-open writable for another uid. The files outlive the daemon: the
- * next one maps the same pages, so a client's mapping never goes stale.
+ * Slabs. A file "slab-<uid>-<n>" for each 4,096 slots of an owner; slabs.h says who may do what
+ * with it, and that it outlives the daemon.
  *
  * Publishing. What a client reads behind the gate is written before it: cause (under seq),
  * number, cut, and the gate last. The cut is set back only on the way into DRAINING: on the way

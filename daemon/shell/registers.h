@@ -2,8 +2,7 @@
 /*
  * Status registers of channels: slabs in files beside those of the state records.
  *
- * A file "status-<uid>-<n>" for each 4,096 slots of an owner, as nodepages.h says of state slabs:
- * mode 0600, mapped here, read-only for clients, kept over a restart. A register that no stored
+ * A file "status-<uid>-<n>" for each 4,096 slots of an owner (slabs.h). A register that no stored
  * channel stands for after a start is revoked, so that who still looks at it learns of the end.
  *
  * All functions: 0, an HC_E_* (> 0) that is listed, or a fatal -errno.

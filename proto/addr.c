@@ -55,3 +55,37 @@ const char *hc_addr_text(const struct hc_addr *a, char buf[HC_ADDR_TEXT_MAX])
 		ipv6_text(a, buf);
 	return buf;
 }
+
+const char *hc_endpoint_text(const struct hc_endpoint *e, char buf[HC_ENDPOINT_TEXT_MAX])
+{
+	char addr[HC_ADDR_TEXT_MAX];
+
+	snprintf(buf, HC_ENDPOINT_TEXT_MAX, e->addr.family == 6 ? "[%s]:%u" : "%s:%u",
+		 hc_addr_text(&e->addr, addr), e->port);
+	return buf;
+}
+
+bool hc_addr_eq(const struct hc_addr *a, const struct hc_addr *b)
+{
+	return a->family == b->family && a->scope == b->scope &&
+	       !memcmp(a->bytes, b->bytes, a->family == 4 ? 4 : 16);
+}
+
+bool hc_endpoint_eq(const struct hc_endpoint *a, const struct hc_endpoint *b)
+{
+	return a->port == b->port && hc_addr_eq(&a->addr, &b->addr);
+}
+
+bool hc_addr_is_loopback(const struct hc_addr *a)
+{
+	static const uint8_t one[16] = {[15] = 1};
+
+	return a->family == 4 ? a->bytes[0] == 127 : a->family == 6 && !memcmp(a->bytes, one, 16);
+}
+
+bool hc_addr_is_link_local(const struct hc_addr *a)
+{
+	if (a->family == 4)
+		return a->bytes[0] == 169 && a->bytes[1] == 254;
+	return a->family == 6 && a->bytes[0] == 0xfe && (a->bytes[1] & 0xc0) == 0x80;
+}

@@ -56,6 +56,13 @@ const char *hc_word_event_code(unsigned number);
 const char *hc_word_op_kind(unsigned number);
 const char *hc_word_link_type(unsigned number);
 const char *hc_word_channel_state(unsigned number);
+const char *hc_word_node_state(unsigned number);
+const char *hc_word_path_state(unsigned number);
+const char *hc_word_path_cause(unsigned number);
+const char *hc_word_refusal(unsigned number);
+const char *hc_word_conn_end(unsigned number);
+const char *hc_word_port_kind(unsigned number);
+const char *hc_word_port_verdict(unsigned number);
 
 struct hc_str {
 	const char *p; /* not terminated */
@@ -116,7 +123,7 @@ enum hc_msg_number {
 #undef F
 #undef A
 #undef END
-	HC_MSG_MAX = 200
+	HC_MSG_MAX = 250
 };
 
 enum hc_view_number {

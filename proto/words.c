@@ -37,6 +37,13 @@ enum word_set {
 	SET_op_kind,
 	SET_link_type,
 	SET_channel_state,
+	SET_node_state,
+	SET_path_state,
+	SET_path_cause,
+	SET_refusal,
+	SET_conn_end,
+	SET_port_kind,
+	SET_port_verdict,
 	WORD_SETS
 };
 
@@ -119,4 +126,39 @@ const char *hc_word_link_type(unsigned number)
 const char *hc_word_channel_state(unsigned number)
 {
 	return word(SET_channel_state, number);
+}
+
+const char *hc_word_node_state(unsigned number)
+{
+	return word(SET_node_state, number);
+}
+
+const char *hc_word_path_state(unsigned number)
+{
+	return word(SET_path_state, number);
+}
+
+const char *hc_word_path_cause(unsigned number)
+{
+	return word(SET_path_cause, number);
+}
+
+const char *hc_word_refusal(unsigned number)
+{
+	return word(SET_refusal, number);
+}
+
+const char *hc_word_conn_end(unsigned number)
+{
+	return word(SET_conn_end, number);
+}
+
+const char *hc_word_port_kind(unsigned number)
+{
+	return word(SET_port_kind, number);
+}
+
+const char *hc_word_port_verdict(unsigned number)
+{
+	return word(SET_port_verdict, number);
 }

@@ -44,8 +44,10 @@ static uint32_t node_after(struct hc_core *c, struct hc_home *h, const struct hc
 		node[0] = node_of(c, h, p.rank);
 		node[1] = node_of(c, h, p.peer);
 		for (i = 0; i < 2; i++)
-			if ((after == HC_NONE || strcmp(c->nodes[node[i]], c->nodes[after]) > 0) &&
-			    (best == HC_NONE || strcmp(c->nodes[node[i]], c->nodes[best]) < 0))
+			if ((after == HC_NONE ||
+			     strcmp(c->nodes[node[i]].name, c->nodes[after].name) > 0) &&
+			    (best == HC_NONE ||
+			     strcmp(c->nodes[node[i]].name, c->nodes[best].name) < 0))
 				best = node[i];
 	}
 	return best;

@@ -16,6 +16,7 @@
 #include "exchange.h"
 #include "home.h"
 #include "link.h"
+#include "net.h"
 #include "pages.h"
 #include "part.h"
 #include "restore.h"
@@ -135,6 +136,7 @@ static void lay_out(struct hc_core *c, struct hc_mem *m, const struct hc_limits 
 	hc_spans_init(&c->voice_spans, m, lim->ranks);
 	hc_timers_init(&c->timers, m, 2 * lim->domains + HC_GATHERS + 1);
 	lay_out_sync(c, m, lim);
+	c->net = hc_net_lay_out(m, lim);
 	c->nodes = hc_mem_take(m, HC_NODE_MAX, sizeof(*c->nodes));
 	c->node_mark = hc_mem_take(m, HC_NODE_MAX, sizeof(*c->node_mark));
 	c->ring = hc_mem_take(m, HC_RING_BYTES, 1);
@@ -178,7 +180,8 @@ struct hc_core *hc_core_init(void *memory, size_t bytes, const struct hc_limits 
 	c->kept = HC_NEVER;
 	hc_assert(!hc_pool_get(&c->who_pool)); /* nobody */
 	c->rng = (struct hc_hash_key){self->seed[0], self->seed[1]};
-	hc_core_node(c, self->name);
+	hc_core_node(c, self->node_id, self->name);
+	hc_net_start(c);
 	return c;
 }
 
@@ -189,24 +192,39 @@ void hc_core_expect(struct hc_core *c, uint32_t rows)
 	hc_index_expect(&c->part_by_key, rows);
 }
 
-uint32_t hc_core_find_node(const struct hc_core *c, const char *name)
+uint32_t hc_core_find_node(const struct hc_core *c, const uint8_t id[16])
 {
 	uint32_t i;
 
 	for (i = 0; i < c->nnodes; i++)
-		if (!strcmp(c->nodes[i], name))
+		if (!memcmp(c->nodes[i].id, id, 16))
 			return i;
 	return HC_NONE;
 }
 
-uint32_t hc_core_node(struct hc_core *c, const char *name)
+uint32_t hc_core_node_named(const struct hc_core *c, const char *name)
 {
-	uint32_t i = hc_core_find_node(c, name);
+	uint32_t i;
 
-	if (i != HC_NONE || c->nnodes == HC_NODE_MAX)
+	for (i = 0; i < c->nnodes; i++)
+		if (!strcmp(c->nodes[i].name, name))
+			return i;
+	return HC_NONE;
+}
+
+uint32_t hc_core_node(struct hc_core *c, const uint8_t id[16], const char *name)
+{
+	uint32_t i = hc_core_find_node(c, id);
+
+	if (i == HC_NONE && c->nnodes == HC_NODE_MAX)
 		return i;
-	hc_str_copy(hc_str(name), c->nodes[c->nnodes], sizeof(c->nodes[0]));
-	return c->nnodes++;
+	if (i == HC_NONE) {
+		i = c->nnodes++;
+		memcpy(c->nodes[i].id, id, 16);
+		c->nodes[i].peer = HC_NONE;
+	}
+	hc_str_copy(hc_str(name), c->nodes[i].name, sizeof(c->nodes[i].name));
+	return i;
 }
 
 /* ---- requests ---- */
@@ -409,14 +427,14 @@ static int message(struct hc_core *c, uint32_t node, const struct hc_frame *f)
 	return HC_E_NOT_SUPPORTED;
 }
 
-static void on_peer(struct hc_core *c, const struct hc_event *ev)
+void hc_core_message(struct hc_core *c, uint32_t node, const struct hc_frame *f)
 {
-	char text[128];
+	char text[HC_NAME_MAX + 64];
 
-	if (!message(c, ev->u.peer.node, ev->u.peer.frame))
+	if (!message(c, node, f))
 		return;
-	HC_TEXT(text, "node %s sent a message of type %u that is none", c->nodes[ev->u.peer.node],
-		ev->u.peer.frame->head.type);
+	HC_TEXT(text, "node %s sent a message of type %u that is none", c->nodes[node].name,
+		f->head.type);
 	hc_emit_log(c, HC_LOG_WARN, 0, 0, HC_NONE, text);
 }
 
@@ -506,19 +524,31 @@ static void on_event(struct hc_core *c, const struct hc_event *ev)
 	case HC_EV_PROCESS_DEAD:
 		hc_session_dead(c, ev->u.process.pid, ev->u.process.started);
 		return;
-	case HC_EV_PEER_MSG: on_peer(c, ev); return;
+	case HC_EV_PEER_MSG: hc_core_message(c, ev->u.peer.node, ev->u.peer.frame); return;
 	case HC_EV_DEVICE_FACT:
 		hc_device_fact(c, ev->u.device);
 		hc_link_device(c, ev->u.device->index);
 		return;
 	case HC_EV_LINK_FACT: hc_link_fact(c, ev->u.link); return;
 	case HC_EV_PERSISTED: on_persisted(c, ev->u.persisted); return;
-	case HC_EV_CONFIG: set(c, ev->u.settings); return;
+	case HC_EV_CONFIG:
+		set(c, ev->u.settings);
+		hc_net_settings(c);
+		return;
 	case HC_EV_OPS_SAMPLE: hc_part_sample(c, ev); return;
 	case HC_EV_STORAGE: on_storage(c, ev->u.kept); return;
 	case HC_EV_ROW: hc_restore_row(c, ev->u.row); return;
 	case HC_EV_CHANNEL_ROW: hc_channel_restore(c, ev->u.row); return;
 	case HC_EV_UNREAD: hc_session_unread(c, ev->session, ev->u.unread); return;
+	case HC_EV_PORT_FACT: hc_port_fact(c, ev->u.port); return;
+	case HC_EV_NODE_FACT: hc_peer_fact(c, ev->u.node); return;
+	case HC_EV_ROUTES: hc_path_routes(c, HC_NONE); return;
+	case HC_EV_ROUTE: hc_path_route(c, ev->u.route); return;
+	case HC_EV_CONN_UP: hc_peer_conn_up(c, ev); return;
+	case HC_EV_CONN_MSG: hc_peer_conn_msg(c, ev); return;
+	case HC_EV_CONN_LOST: hc_peer_conn_lost(c, ev); return;
+	case HC_EV_DATAGRAM: hc_beat_datagram(c, ev); return;
+	case HC_EV_BOUNCED: hc_beat_bounced(c, ev); return;
 	}
 }
 
@@ -567,7 +597,7 @@ static bool unit(struct hc_core *c)
 {
 	uint32_t timer;
 
-	if ((under_way(c) && work(c)) || hc_channel_work(c))
+	if ((under_way(c) && work(c)) || hc_channel_work(c) || hc_net_work(c))
 		return true;
 	timer = hc_timers_take(&c->waiter_timers, c->now);
 	if (timer != HC_NONE) {
@@ -607,6 +637,9 @@ uint64_t hc_core_deadline(const struct hc_core *c)
 	if (next < first)
 		first = next;
 	next = hc_timers_next(&c->waiter_timers);
+	if (next < first)
+		first = next;
+	next = hc_net_deadline(c);
 	return next < first ? next : first;
 }
 

@@ -16,6 +16,7 @@
 #ifndef HC_CORE_H
 #define HC_CORE_H
 
+#include "addr.h"
 #include "frame.h"
 #include "roster.h"
 
@@ -37,6 +38,10 @@ struct hc_limits {
 	uint32_t channels, wants;               /* granted ones; calls that wait, and tickets */
 	uint32_t quota_channels, quota_waiting; /* for one uid */
 	uint64_t quota_memory;                  /* bytes of shared memory, for one uid */
+	uint32_t peers; /* other nodes; 0: messages to them are carried by the caller (SEND_PEER) */
+	uint32_t paths; /* pairs of ports, over all peers */
+	uint32_t ports; /* network ports of this node */
+	uint32_t mail;  /* KiB of control messages that are not acknowledged, over all peers */
 	uint32_t values; /* of the exchange, of 1 KiB each; larger ones count as several */
 };
 
@@ -48,6 +53,10 @@ struct hc_settings {
 	char drain_timeout_origin[128];
 	uint32_t bandwidth_limit_percent; /* of a link, that channels may be granted */
 	uint64_t aging_ns, grant_ttl_ns, hint_hold_ns;
+	uint64_t beat_ns; /* interval wished; the slower wish of two nodes counts */
+	uint32_t misses, down_misses;
+	uint64_t probe_timeout_ns, mtu_recheck_ns, daemon_grace_ns, flap_window_ns;
+	uint32_t flap_limit;
 };
 
 /* Who this node is; fixed for the life of the core. */
@@ -59,6 +68,12 @@ struct hc_self {
 	bool fence;       /* the kernel has membarrier */
 	uint64_t seed[2]; /* from the kernel's random source */
 	char build[HC_NAME_MAX + 1];
+	uint8_t boot_id[16];
+	uint64_t cookie; /* of this process */
+	char cluster[HC_NAME_MAX + 1];
+	bool peers;       /* it may talk to other nodes; false: alone, for want of a key */
+	uint8_t security; /* as in peer_hello */
+	uint16_t port;    /* that it listens on, TCP and UDP */
 };
 
 /* Identity of a client, as the kernel says it. */
@@ -104,6 +119,55 @@ struct hc_link_fact {
 	char mbps_source[16], latency_source[16], vcs_source[16];
 };
 
+/*
+ * A network port of this node. Known by its index: one that goes and comes back under the same
+ * name is another one. `wish` is what the configuration says of it.
+ */
+#define HC_PORT_ADDRS 8u
+enum hc_port_wish { PORT_WISH_NONE, PORT_WISH_NAMED, PORT_WISH_EXCLUDED, PORT_WISH_OTHERS };
+struct hc_port_addr {
+	struct hc_addr addr;
+	uint8_t prefix;
+	bool tentative; /* not usable yet */
+	bool unwished;  /* listen_address names others */
+};
+struct hc_port_fact {
+	uint32_t index;
+	char name[16];
+	uint8_t kind; /* HC_W_port_kind_* */
+	uint8_t wish; /* enum hc_port_wish; OTHERS: only others are named */
+	bool present, up, carrier;
+	uint32_t mtu;
+	uint32_t mbps;               /* MB/s each way, 0 = not known */
+	uint64_t rx_bytes, tx_bytes; /* counters of the port */
+	uint32_t naddrs;
+	struct hc_port_addr addrs[HC_PORT_ADDRS];
+};
+
+/* A section [node NAME] of the configuration: where to dial. */
+#define HC_NODE_ENDPOINTS 8u
+struct hc_node_fact {
+	char name[HC_NAME_MAX + 1];
+	bool present; /* false: the section went away */
+	uint32_t nendpoints;
+	struct hc_endpoint endpoints[HC_NODE_ENDPOINTS];
+};
+
+/* Answer to ACT_ROUTE: how the kernel would send to that address. */
+struct hc_route_fact {
+	uint32_t ask; /* number of the question */
+	int error;    /* 0, or a positive errno */
+	struct hc_addr local;
+	uint32_t port; /* index of the port it leaves by */
+	uint32_t mtu;  /* of the route, 0 = that of the port */
+};
+
+/*
+ * Control connections are numbered: those that the core dials by itself (low half of the numbers),
+ * those that come in by the shell (HC_CONN_IN and up). A number is never used again.
+ */
+#define HC_CONN_IN (1ull << 63)
+
 enum hc_event_kind {
 	HC_EV_START,        /* first event; the rows that were stored come before it (ROW) */
 	HC_EV_TIMEOUT,      /* the deadline has come */
@@ -120,6 +184,15 @@ enum hc_event_kind {
 	HC_EV_ROW,         /* a stored domain, before START */
 	HC_EV_CHANNEL_ROW, /* a stored channel, after the domains, devices and links */
 	HC_EV_UNREAD,      /* a session did not read its events: so many were dropped */
+	HC_EV_PORT_FACT,
+	HC_EV_NODE_FACT,
+	HC_EV_ROUTES,    /* routes have changed: what was answered may be wrong */
+	HC_EV_ROUTE,     /* answer to ACT_ROUTE */
+	HC_EV_CONN_UP,   /* a control connection is there, and authenticated if there is a key */
+	HC_EV_CONN_MSG,  /* a frame of it */
+	HC_EV_CONN_LOST, /* it ended, or could not be made */
+	HC_EV_DATAGRAM,  /* an authentic one; queued ones are fed before a TIMEOUT */
+	HC_EV_BOUNCED,   /* the peer's kernel, or one on the way, returned a datagram */
 };
 
 struct hc_event {
@@ -161,6 +234,28 @@ struct hc_event {
 		} ops;
 		struct hc_str row;
 		uint64_t unread; /* since the session began */
+		const struct hc_port_fact *port;
+		const struct hc_node_fact *node;
+		const struct hc_route_fact *route;
+		struct {
+			uint64_t conn;
+			struct hc_endpoint local, remote; /* CONN_UP */
+			const struct hc_frame *frame;     /* CONN_MSG */
+			uint16_t end;                     /* CONN_LOST: HC_W_conn_end_* */
+			int error;                        /* CONN_LOST: a positive errno, 0 */
+			struct hc_str text; /* CONN_LOST: of the library, or the other cluster */
+		} conn;
+		struct {
+			struct hc_endpoint local, remote; /* where it came in, and from */
+			uint32_t key;                     /* under which it is authentic */
+			const uint8_t *bytes;             /* without the tag */
+			uint32_t len;
+		} datagram;
+		struct {
+			struct hc_endpoint remote; /* that it was sent to */
+			int error;                 /* ECONNREFUSED, EMSGSIZE, EHOSTUNREACH, ... */
+			uint32_t mtu;              /* with EMSGSIZE: what passes, 0 = not said */
+		} bounced;
 	} u;
 };
 
@@ -176,6 +271,13 @@ enum hc_action_kind {
 	HC_ACT_SYNC,    /* a sync page that came with this request is kept, or one is let go */
 	HC_ACT_LOG,
 	HC_ACT_REGISTER, /* write a status register */
+	HC_ACT_ROUTE,    /* ask the kernel for the route to an address */
+	HC_ACT_DIAL,
+	HC_ACT_CONN_SEND,
+	HC_ACT_CONN_CLOSE, /* what was sent before still goes out; no CONN_LOST follows */
+	HC_ACT_KEY_MAKE,   /* keys of beats, from a connection */
+	HC_ACT_KEY_DROP,
+	HC_ACT_DATAGRAM, /* authenticate with the key of `peer` and send */
 };
 
 enum hc_grant {
@@ -241,6 +343,30 @@ struct hc_action {
 			uint8_t state; /* HC_W_channel_state_*; REVOKED: its rings are forgotten */
 		} reg;
 		struct {
+			uint32_t ask;
+			struct hc_addr to;
+		} route;
+		struct { /* DIAL, CONN_SEND (bytes: frames), CONN_CLOSE */
+			uint64_t conn;
+			struct hc_endpoint to;
+			struct hc_addr from; /* family 0: as the route says */
+		} conn;
+		struct {
+			uint64_t conn; /* that exports them */
+			uint32_t peer; /* that the sending key is for; replaces the one there */
+			uint32_t key;  /* id of the receiving key; KEY_DROP: forget this one */
+			uint8_t node_id[16];
+			uint32_t start;  /* of the peer */
+			uint64_t cookie; /* of the peer */
+			bool all;        /* KEY_DROP: also what sends to `peer` */
+		} key;
+		struct {
+			uint32_t peer;
+			struct hc_endpoint to;
+			struct hc_addr from;
+			bool urgent; /* not with the burst: at once */
+		} datagram;          /* bytes: the frame without the tag */
+		struct {
 			enum hc_level level;
 			uint16_t code;   /* HC_W_event_code_* or 0 */
 			uint64_t domain; /* 0 = none */
@@ -277,10 +403,14 @@ void hc_core_step(struct hc_core *core, uint64_t now, const struct hc_event *eve
 /* When to call again with TIMEOUT; HC_NEVER, or `now` and earlier for "at once". */
 uint64_t hc_core_deadline(const struct hc_core *core);
 
-/* Other nodes, by name; index 0 is this one. Returns the index (added if new), or HC_NONE. */
-uint32_t hc_core_node(struct hc_core *core, const char *name);
-/* The same without adding. */
-uint32_t hc_core_find_node(const struct hc_core *core, const char *name);
+/*
+ * Other nodes, by identity; index 0 is this one. Returns the index (added if new; the name is what
+ * people see), or HC_NONE: no room.
+ */
+uint32_t hc_core_node(struct hc_core *core, const uint8_t id[16], const char *name);
+/* Without adding: by identity; by name (the first of that name). */
+uint32_t hc_core_find_node(const struct hc_core *core, const uint8_t id[16]);
+uint32_t hc_core_node_named(const struct hc_core *core, const char *name);
 
 /* For status: what there is now. */
 struct hc_core_counts {
@@ -289,6 +419,8 @@ struct hc_core_counts {
 	uint32_t channels, waiting;
 	uint64_t lapsed, granted_at_once, granted_later, channel_refused;
 	uint64_t hints_kept, hints_broken, hints_unknown;
+	uint32_t peers, peers_up, paths, paths_good;
+	uint64_t stalls, refused_datagrams;
 	bool drained;      /* no new domains */
 	uint64_t drain_ns; /* and somebody waits for those there are, for so long */
 };

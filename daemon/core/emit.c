@@ -3,6 +3,7 @@
 #include "emit.h"
 
 #include "frame.h"
+#include "net.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -160,6 +161,11 @@ void hc_emit_send(struct hc_core *c, uint32_t node, const struct hc_desc *d, con
 	size_t len;
 	int r;
 
+	if (node != HC_SELF_NODE && c->lim.peers) {
+		if (c->nodes[node].peer != HC_NONE)
+			hc_peer_send(c, c->nodes[node].peer, d, msg);
+		return;
+	}
 	if (node != HC_SELF_NODE) {
 		a = hc_emit_action(c, HC_ACT_SEND_PEER);
 		a->u.node = node;

@@ -398,7 +398,7 @@ static void send_state(struct hc_core *c, struct hc_home *h, uint32_t node)
 			       .text = hc_str(hc_home_cause(c, h))};
 
 	if (b->cause_rank < h->nranks)
-		m.node = hc_str(c->nodes[hc_who(c, hc_home_place(c, h, b->cause_rank))->node]);
+		m.node = hc_str(c->nodes[hc_who(c, hc_home_place(c, h, b->cause_rank))->node].name);
 	hc_emit_send(c, node, &hc_desc_state, &m);
 }
 

@@ -221,8 +221,8 @@ void hc_home_on_prepared(struct hc_core *c, uint32_t node, const struct hc_m_pre
 	if (!h || h->step != HOME_PREPARING || h->epoch != m->epoch || !hc_home_heard(c, h, node))
 		return;
 	if (m->code) {
-		HC_TEXT(text, "node %s cannot take part: %.*s", c->nodes[node], (int)m->text.len,
-			m->text.p);
+		HC_TEXT(text, "node %s cannot take part: %.*s", c->nodes[node].name,
+			(int)m->text.len, m->text.p);
 		/* nothing is cut before it is ACTIVE */
 		hc_home_busy(c, h)->cut = m->retry_after_ms ? m->retry_after_ms : 1;
 		hc_home_cancel(c, h, HC_NONE, m->code, text);
@@ -340,11 +340,12 @@ static void contradiction(struct hc_core *c, struct hc_home *h, uint32_t node,
 	uint32_t other = h->nranks ? first_here(c, h) : HC_NONE;
 	const struct hc_who *who = other == HC_NONE ? NULL : hc_who(c, hc_home_place(c, h, other));
 	const struct hc_wish *w = &c->wishes[hc_home_number(c, h)];
-	char one[128] = "the maker of the root info", two[96];
+	char one[HC_NAME_MAX + 64] = "the maker of the root info", two[HC_NAME_MAX + 64];
 
 	if (who)
-		HC_TEXT(one, "rank %u (pid %u on node %s)", other, who->pid, c->nodes[who->node]);
-	HC_TEXT(two, "rank %u (pid %u on node %s)", m->rank, m->pid, c->nodes[node]);
+		HC_TEXT(one, "rank %u (pid %u on node %s)", other, who->pid,
+			c->nodes[who->node].name);
+	HC_TEXT(two, "rank %u (pid %u on node %s)", m->rank, m->pid, c->nodes[node].name);
 	if (h->nranks && h->nranks != m->nranks)
 		snprintf(text, bytes, "the ranks disagree on their number: %s says %u, %s says %u",
 			 one, h->nranks, two, m->nranks);
@@ -405,7 +406,7 @@ static bool same_again(struct hc_core *c, struct hc_home *h, uint32_t node,
 	if (who->pid == m->pid && who->started == m->started && who->node == node)
 		return true;
 	HC_TEXT(text, "rank %u is held by process %u on node %s, which joined first", m->rank,
-		who->pid, c->nodes[who->node]);
+		who->pid, c->nodes[who->node].name);
 	send_verdict(c, node, m, h->id, HC_E_BUSY, text);
 	return false;
 }
@@ -553,7 +554,8 @@ void hc_home_withdraw(struct hc_core *c, struct hc_home *h, struct hc_place *pl,
 
 	if (h->step == HOME_PREPARING) {
 		HC_TEXT(text, "rank %u, pid %u on node %s, %s while the domain was activating",
-			m->rank, m->pid, c->nodes[hc_who(c, pl)->node], hc_word_depart(m->why));
+			m->rank, m->pid, c->nodes[hc_who(c, pl)->node].name,
+			hc_word_depart(m->why));
 		hc_home_cancel(c, h, HC_NONE, HC_E_PEER_LOST, text);
 		return;
 	}

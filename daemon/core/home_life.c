@@ -109,8 +109,10 @@ static void name_rank(struct hc_core *c, struct hc_home *h, uint32_t rank, const
 {
 	const struct hc_who *who = hc_who(c, hc_home_place(c, h, rank));
 
-	snprintf(text, bytes, "rank %u, pid %u on node %s, %s", rank, who->pid, c->nodes[who->node],
-		 what);
+	const char *node = c->nodes[who->node].name;
+
+	snprintf(text, bytes, "rank %u, pid %u on node %.*s, %s", rank, who->pid, (int)HC_NAME_MAX,
+		 node, what);
 }
 
 static void damage(struct hc_core *c, struct hc_home *h)

@@ -633,7 +633,7 @@ void hc_part_on_state(struct hc_core *c, uint32_t node, const struct hc_m_state 
 		hc_part_set_cause(c, p, m->kind, m->rank, m->pid, m->text);
 	b->event_rank = m->rank;
 	b->event_pid = m->pid;
-	b->event_node = hc_core_find_node(c, hc_str_copy(m->node, name, sizeof(name)));
+	b->event_node = hc_core_node_named(c, hc_str_copy(m->node, name, sizeof(name)));
 	if (m->state == HC_W_domain_state_DAMAGED)
 		hc_channel_part_gone(c, p);
 	hc_part_publish(c, p, closes && m->state == HC_W_domain_state_SUSPENDED);

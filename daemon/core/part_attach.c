@@ -151,7 +151,7 @@ static void tell_state(struct hc_core *c, const struct hc_part *p, const struct 
 			       .number = p->number,
 			       .rank = b->cause_rank,
 			       .pid = b->cause_pid,
-			       .node = hc_str(c->nodes[p->home_node])};
+			       .node = hc_str(c->nodes[p->home_node].name)};
 	uint32_t i;
 
 	if (p->state == HC_W_domain_state_ACTIVE || b->work & WORK_NOTIFY)

@@ -374,7 +374,7 @@ void hc_join_root(struct hc_core *c, struct hc_session *s, uint32_t request,
 		return;
 	}
 	if (memcmp(b.node.b, c->self.node_id, sizeof(b.node.b)))
-		j.home = hc_core_find_node(c, hc_str_copy(b.home, home, sizeof(home)));
+		j.home = hc_core_node_named(c, hc_str_copy(b.home, home, sizeof(home)));
 	if (j.home == HC_NONE) {
 		HC_TEXT(text,
 			"the root info comes from node %s, to which this node has no connection",
@@ -441,7 +441,7 @@ void hc_join_table(struct hc_core *c, struct hc_session *s, uint32_t request,
 	hc_home_learn(c, t);
 	/* the home is the node of rank 0, where that is another one which this node knows */
 	if (t->ranks[0].server != server)
-		j.home = hc_core_find_node(c, t->servers[t->ranks[0].server].name);
+		j.home = hc_core_node_named(c, t->servers[t->ranks[0].server].name);
 	if (j.home == HC_NONE)
 		j.home = HC_SELF_NODE;
 	j.device = t->ranks[m->rank].device;

@@ -132,7 +132,7 @@ static void tell(struct hc_core *c, struct hc_part *p, struct hc_session *s)
 			       .state = p->state,
 			       .number = p->number,
 			       .rank = HC_NONE,
-			       .node = hc_str(c->nodes[p->home_node])};
+			       .node = hc_str(c->nodes[p->home_node].name)};
 
 	char text[HC_NAME_MAX + 64];
 
@@ -143,7 +143,7 @@ static void tell(struct hc_core *c, struct hc_part *p, struct hc_session *s)
 		e.rank = b->event_rank;
 		e.pid = b->event_pid;
 		if (b->event_rank != HC_NONE && b->event_node != HC_NONE)
-			e.node = hc_str(c->nodes[b->event_node]);
+			e.node = hc_str(c->nodes[b->event_node].name);
 		HC_TEXT(text, "rank %u, pid %u on node %.*s, %s", e.rank, e.pid, (int)e.node.len,
 			e.node.p, b->event == HC_W_event_code_RANK_ABORTED ? "aborted" : "exited");
 		e.text = hc_str(b->event_rank == b->cause_rank ? hc_part_cause(c, p) : text);

@@ -387,6 +387,13 @@ struct hc_drain {
 	uint64_t until;
 };
 
+/* A node that something was heard of, by number; 0 is this one. Never forgotten. */
+struct hc_known_node {
+	uint8_t id[16];
+	uint32_t peer; /* of core->net, HC_NONE */
+	char name[HC_NAME_MAX + 1];
+};
+
 struct hc_core {
 	struct hc_limits lim;
 	struct hc_self self;
@@ -524,7 +531,8 @@ struct hc_core {
 
 	struct hc_timers timers; /* busy sides of homes, of parts, then gathers, then the drain */
 
-	char (*nodes)[HC_NAME_MAX + 1];
+	struct hc_net *net;
+	struct hc_known_node *nodes;
 	uint32_t nnodes;
 	uint32_t *node_mark, node_round; /* nodes met in this round of hc_home_each_node */
 	uint32_t mark;                   /* of the round of notifications under way */
@@ -544,6 +552,9 @@ struct hc_core {
 	struct hc_drain drain;
 	uint32_t nactive, nforming, ndamaged, nseats;
 };
+
+/* A message of another node to a home or part of this one. */
+void hc_core_message(struct hc_core *c, uint32_t node, const struct hc_frame *f);
 
 /* How lists and timers that are for both call the busy side of a part. */
 static inline uint32_t hc_part_busy_number(const struct hc_core *c, const struct hc_part *p)

@@ -234,7 +234,7 @@ static bool member_row(struct page *g, struct hc_home *h, uint32_t rank)
 		r.node = hc_str(e ? e->server : "");
 		r.device = e ? e->device : HC_NONE;
 	} else {
-		r.node = hc_str(c->nodes[who->node]);
+		r.node = hc_str(c->nodes[who->node].name);
 		d = who->node == HC_SELF_NODE ? hc_device_get(c, pl->device) : NULL;
 		if (d)
 			hc_addr_text(&d->fact.addr, addr);

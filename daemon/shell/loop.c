@@ -287,6 +287,13 @@ static void perform(struct hc_loop *l, const struct hc_action *a)
 	case HC_ACT_SYNC: do_sync(l, a); return;
 	case HC_ACT_LOG: do_log(a); return;
 	case HC_ACT_REGISTER: do_register(l, a); return;
+	case HC_ACT_ROUTE:
+	case HC_ACT_DIAL:
+	case HC_ACT_CONN_SEND:
+	case HC_ACT_CONN_CLOSE:
+	case HC_ACT_KEY_MAKE:
+	case HC_ACT_KEY_DROP:
+	case HC_ACT_DATAGRAM: return;
 	}
 	hc_panic(__FILE__, __LINE__, "an action of an unknown kind");
 }

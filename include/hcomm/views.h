@@ -26,7 +26,10 @@ enum hcomm_view {
 	HCOMM_VIEW_SETTING = 7,
 	HCOMM_VIEW_LINK = 8,
 	HCOMM_VIEW_CHANNEL = 9,
-	HCOMM_VIEW_WAITING = 10
+	HCOMM_VIEW_WAITING = 10,
+	HCOMM_VIEW_NODE = 11,
+	HCOMM_VIEW_PATH = 12,
+	HCOMM_VIEW_PORT = 13
 };
 
 /* the daemon itself, one row */
@@ -69,6 +72,14 @@ struct hcomm_view_status {
 	uint64_t hints_broken; /* hints after which it was not */
 	uint64_t hints_unknown; /* refusals that could not say when */
 	uint64_t lapsed; /* channels that nobody collected in time */
+	uint32_t peers; /* other nodes that are known */
+	uint32_t peers_up; /* of them connected */
+	uint32_t paths; /* paths to other nodes */
+	uint32_t paths_good; /* of them normal */
+	uint32_t listen_port; /* port for other nodes, 0 when closed */
+	uint8_t reserved1_[4];
+	uint64_t stalls; /* times that the daemon itself was not scheduled in time */
+	uint64_t refused_datagrams; /* datagrams that were not authentic, repeated or misdirected */
 };
 
 /* communication domains of this node */
@@ -244,6 +255,83 @@ struct hcomm_view_waiting {
 	uint64_t waited_ms; /* milliseconds since it came */
 	char estimate_ms[HCOMM_NAME_BYTES]; /* milliseconds until its turn, or unknown */
 	char kind[HCOMM_NAME_BYTES]; /* wait; ticket: refused, its place is kept; domain: one that activates */
+};
+
+/* other nodes */
+struct hcomm_view_node {
+	uint32_t size;
+	char name[HCOMM_NAME_BYTES]; /* name; with the start of its identity when two have one name */
+	char node_id[HCOMM_NAME_BYTES]; /* identity, hexadecimal; empty until it is known */
+	char state[HCOMM_NAME_BYTES]; /* unknown, connecting, up, restarting, daemon-down, unreachable or refused */
+	uint8_t reserved0_[4];
+	uint64_t age_ms; /* milliseconds in this state */
+	char address[HCOMM_NAME_BYTES]; /* where its control connection goes, or is tried next */
+	uint32_t paths; /* paths to it */
+	uint32_t paths_good; /* of them normal */
+	uint64_t heard_ms; /* milliseconds since its last sign of life; 18446744073709551615 = none */
+	uint32_t interval_ms; /* heartbeat interval that both use */
+	char boot_id[HCOMM_NAME_BYTES]; /* of its kernel */
+	uint8_t reserved1_[4];
+	uint64_t incarnation; /* of its database */
+	uint32_t start; /* start number of its daemon */
+	uint32_t restarts; /* restarts of its daemon that were seen */
+	uint32_t waiting; /* control messages that it has not acknowledged */
+	uint8_t reserved2_[4];
+	uint64_t next_ms; /* milliseconds until the next attempt to connect, 0 = none is due */
+	uint32_t dials; /* attempts in a row that failed */
+	char build[HCOMM_NAME_BYTES]; /* build of its daemon */
+	char cause[HCOMM_TEXT_BYTES]; /* why it is not up */
+	uint8_t reserved3_[4];
+};
+
+/* paths to other nodes */
+struct hcomm_view_path {
+	uint32_t size;
+	char node[HCOMM_NAME_BYTES]; /* the node */
+	uint32_t id; /* number of the path, the same on both nodes */
+	char port[HCOMM_NAME_BYTES]; /* port of this node */
+	char local[HCOMM_NAME_BYTES]; /* our end */
+	char remote[HCOMM_NAME_BYTES]; /* its end */
+	char state[HCOMM_NAME_BYTES]; /* unknown, normal, congested, unstable or down */
+	char cause[HCOMM_TEXT_BYTES]; /* why it is in this state */
+	uint64_t age_ms; /* milliseconds in this state */
+	uint64_t heard_ms; /* milliseconds since the last frame; 18446744073709551615 = none */
+	uint32_t interval_ms; /* heartbeat interval */
+	uint32_t mtu_local; /* of our port, bytes */
+	uint32_t mtu_peer; /* of its port */
+	uint32_t mtu_used; /* what passes both ways; 0 = not known yet */
+	uint32_t rtt_us; /* round trip, microseconds, the last */
+	uint32_t rtt_p50_us; /* median of the last 64 */
+	uint32_t rtt_p99_us; /* of 100, 99 of the last 64 are below */
+	uint32_t rtt_max_us; /* longest ever */
+	uint32_t jitter_us; /* mean change from one to the next */
+	uint8_t reserved0_[4];
+	uint64_t sent; /* frames sent */
+	uint64_t received; /* frames received */
+	uint32_t missed; /* beats that did not come */
+	uint32_t run; /* missed in a row now */
+	uint32_t worst; /* longest row of missed beats */
+	uint32_t flaps; /* times that it went bad and came back */
+	uint64_t flap_ms; /* milliseconds since the last; 18446744073709551615 = none */
+	uint64_t held_ms; /* milliseconds that it is still held out after flaps */
+	uint32_t changes; /* changes of state */
+	uint32_t load_percent; /* load of our port, percent of its speed; 0 when that is not known */
+	uint64_t refused; /* authentic frames that were repeated or misdirected */
+};
+
+/* network ports of this node */
+struct hcomm_view_port {
+	uint32_t size;
+	char name[HCOMM_NAME_BYTES]; /* name of the interface */
+	uint32_t index; /* number that the kernel has for it */
+	char kind[HCOMM_NAME_BYTES]; /* ethernet, loopback, tunnel, bridge, virtual or infiniband */
+	char address[HCOMM_NAME_BYTES]; /* an address of it */
+	char verdict[HCOMM_NAME_BYTES]; /* used, or why not */
+	uint32_t mtu; /* bytes */
+	uint32_t mbps; /* speed each way, MB/s, 0 = not known */
+	uint8_t carrier; /* 1: it has a carrier */
+	uint8_t reserved0_[3];
+	uint32_t load_percent; /* percent of its speed */
 };
 
 #ifdef __cplusplus

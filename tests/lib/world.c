@@ -469,6 +469,13 @@ static void perform(struct world *w, uint32_t node, const struct hc_action *a)
 		world_watch(w, node, a);
 		return;
 	case HC_ACT_REGISTER: put_register(w, node, a); return;
+	case HC_ACT_ROUTE: /* not without peers of its own */
+	case HC_ACT_DIAL:
+	case HC_ACT_CONN_SEND:
+	case HC_ACT_CONN_CLOSE:
+	case HC_ACT_KEY_MAKE:
+	case HC_ACT_KEY_DROP:
+	case HC_ACT_DATAGRAM: world_want(w, false); return;
 	case HC_ACT_SYNC: world_sync(w, node, a); return;
 	case HC_ACT_LOG:
 		world_want(w, a->len == strlen((const char *)a->bytes));

@@ -110,8 +110,11 @@ static void start_node(struct world *w, uint32_t n, uint64_t seed)
 	w->by_slot[n] = calloc(w->limits.sessions, sizeof(*w->by_slot[n]));
 	if (!w->by_slot[n])
 		abort();
-	for (i = 0; i < w->nodes; i++)
-		w->node_of[n][i] = hc_core_node(w->core[n], world_name(i));
+	for (i = 0; i < w->nodes; i++) {
+		const uint8_t id[16] = {(uint8_t)(i + 1)};
+
+		w->node_of[n][i] = hc_core_node(w->core[n], id, world_name(i));
+	}
 	w->quiet_checks = true; /* deaths come after the rows */
 	for (i = 0; i < w->devices && w->starts[n] > 1; i++)
 		world_device(w, n, i, (uint8_t)(n * 64 + i + 1), true, "ok");

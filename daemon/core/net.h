@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Other nodes: what the core holds of its ports, its peers and the paths between.
+ *
+ *   port   network port of this node with its addresses; port.c says which are used, and why not
+ *   peer   another node: its identity, its control connection, what is not acknowledged yet
+ *   path   a pair of one port here and one there, with beats in both directions
+ *
+ * A peer is made by a section [node NAME] (dialled for ever) or by a hello that is accepted. It
+ * gets paths once it is UP: for each endpoint that it announces the kernel is asked for the route,
+ * and the address that it names, if it is of a port in use, makes a path with it. The node with
+ * the other end finds the same path by its number, a hash of both endpoints.
+ *
+ *   peer.c       life of a peer: identity, states, what is told of it
+ *   peer_conn.c  connections: dialling, hello, which one counts
+ *   peer_mail.c  numbered messages: queue, acknowledgement, sending again
+ *   path.c       routes, paths, their states, flaps
+ *   beat.c       heartbeats: sending, hearing, judging
+ *   probe.c      challenges, sizes that pass
+ *   port.c       ports, which addresses are used
+ *   netview.c    all of it for people
+ *
+ * Private to daemon/core.
+ */
+#ifndef HC_NET_H
+#define HC_NET_H
+
+#include "state.h"
+
+#define HC_PEER_NONE  HC_NONE
+#define HC_PEER_PATHS 16u /* at most, for one peer */
+#define HC_PEER_PORTS 16u /* of a peer that are kept */
+
+struct hc_port_slot {
+	struct hc_port_fact fact;
+	uint64_t last_tx, last_rx, load_at; /* counters at the last look, for the load */
+	uint32_t load_percent;              /* of its speed, the fuller direction */
+	uint64_t full_since;                /* above the limit since then; HC_NEVER */
+	bool ourselves[HC_PORT_ADDRS];      /* a dial to that address came back to us */
+};
+
+/* A port of a peer, as it announces it. */
+struct hc_far_port {
+	char name[16];
+	struct hc_endpoint at;
+	uint32_t mtu, mbps;
+	uint8_t prefix;
+	bool last;
+	uint32_t ask;  /* serial of the question for its route, 0 = not asked */
+	uint32_t path; /* that it has, HC_NONE */
+	int route_error;
+};
+
+struct hc_peer {
+	bool used, known; /* known: identity below is what a hello said */
+	uint8_t state;    /* HC_W_node_state_* */
+	uint32_t node;    /* index into core->nodes, HC_NONE until known */
+	uint64_t since;   /* of the state */
+	/* identity, as its last accepted hello said */
+	uint8_t node_id[16], boot_id[16];
+	uint64_t cookie, incarnation;
+	uint32_t start;
+	uint16_t proto;
+	char name[HC_NAME_MAX + 1]; /* of the section until it is known */
+	char build[48];
+	uint64_t wish_ns; /* its heartbeat interval */
+	uint32_t wish_misses, wish_down;
+	/* where to dial */
+	bool configured;
+	struct hc_endpoint endpoints[HC_NODE_ENDPOINTS];
+	uint32_t nendpoints, next_endpoint;
+	/* connections */
+	uint64_t conn;    /* that counts, 0 = none */
+	uint64_t dialled; /* under way, 0 = none */
+	uint64_t dial_at; /* next attempt, HC_NEVER */
+	uint32_t dial_backoff_ms, dials, conns;
+	uint16_t last_end; /* HC_W_conn_end_* of the last one that ended */
+	char last_error[160];
+	/* numbered messages; mail: cells of net->mail */
+	uint64_t stream_out, stream_in;
+	uint32_t sent, acked, received,
+		told; /* last sent, acknowledged; last that came, that we acked */
+	uint32_t mail_first, mail_last, mail_bytes, mail_count;
+	uint64_t ack_at; /* HC_NEVER: nothing to acknowledge */
+	/* keys of beats */
+	uint32_t key_in, key_old, key_out; /* ids, 0 = none; old: accepted until old_until */
+	uint64_t old_until;
+	/* life */
+	uint64_t grace_until; /* of DAEMON_DOWN and HOLD, HC_NEVER */
+	uint32_t restarts, downs;
+	struct hc_far_port ports[HC_PEER_PORTS];
+	uint32_t nports;
+	uint32_t paths[HC_PEER_PATHS], npaths; /* numbers of paths */
+	/* comparison of what both hold of shared domains */
+	uint64_t digest, far_digest, differ_a, differ_b;
+	uint32_t differ_run, sums;
+};
+
+/* What is wanted of a path often stands in arrays of its own: net->due, see beat.c. */
+struct hc_path {
+	uint32_t id;   /* hash of both ends; 0 = free slot */
+	uint32_t peer; /* HC_NONE while the slot is free */
+	uint32_t port; /* index (fact.index) of our port */
+	struct hc_endpoint local, remote;
+	uint8_t state, cause; /* HC_W_path_state_*, HC_W_path_cause_* */
+	uint64_t since, made;
+	/* sending */
+	uint64_t tx_seq;  /* last used under key_out */
+	uint64_t beat_at; /* next burst that it is part of */
+	/* hearing, under the present key and the one before */
+	struct hc_window {
+		uint32_t key;
+		uint64_t top, bits; /* highest seq, and the 64 below it */
+	} window[2];
+	uint64_t heard_at;            /* last authentic frame, HC_NEVER = none yet */
+	uint32_t heard_us, heard_seq; /* sent_us and low bits of seq of it */
+	uint64_t proof_at;            /* last frame that proves both directions */
+	uint64_t their_wish_ns;
+	uint32_t gen_out, gen_in;
+	bool hears_us; /* as the last frame said */
+	/* judging */
+	uint32_t missed, run, worst; /* beats missed in all, in a row now, and the longest row */
+	uint32_t urgent, urgent_answered; /* probes of this window */
+	uint64_t urgent_at;
+	uint64_t discount_ns; /* given for our own stalls in this window */
+	/* probing */
+	uint64_t probe_at, challenge; /* next try; of the one under way, 0 = none */
+	uint32_t tries;
+	bool answered;
+	uint32_t local_mtu, far_mtu, used_mtu; /* used: what passes both ways; 0 = not known yet */
+	uint64_t mtu_at;
+	uint32_t mtu_low, mtu_high, mtu_try;
+	bool mtu_told;
+	/* flaps */
+	uint64_t flap_times[8];
+	uint32_t flaps, nflap_times, good_run;
+	uint64_t last_flap, held_until;
+	uint32_t hold_ms;
+	/* counters */
+	uint64_t sent, received, late, refused, replays, bounced;
+	uint32_t rtt_us, rtt_best_us, rtt_max_us, jitter_us;
+	uint32_t rtt_log[64], rtt_count; /* the last ones, for p50 and p99 */
+	uint32_t changes;
+	char cause_text[96];
+};
+
+struct hc_conn {         /* connections that are not a peer's yet */
+	uint64_t number; /* 0 = free */
+	uint32_t peer;   /* that it was dialled for, or that it belongs to; HC_NONE */
+	struct hc_endpoint local, remote;
+	uint64_t limit;                 /* hello and welcome by then */
+	bool up, said, heard, welcomed; /* our hello went; theirs came; their welcome came */
+	uint32_t key_in;                /* id that our hello announced */
+};
+
+struct hc_notice {
+	uint16_t kind; /* HC_W_event_code_* */
+	uint32_t node;
+	char text[256];
+};
+
+struct hc_net {
+	struct hc_port_slot *ports;
+	uint32_t nports;   /* slots in use are those with fact.present, below this */
+	uint32_t last_own; /* ours that were announced: to find out that they changed */
+	struct hc_peer *peers;
+	struct hc_pool peer_pool;
+	struct hc_index peer_by_id; /* first 8 bytes of node_id */
+	struct hc_path *paths;
+	uint64_t *due; /* of a path: when it has to be looked at next; HC_NEVER. The hot array. */
+	struct hc_pool path_pool;
+	uint32_t path_top; /* numbers below were used */
+	struct hc_index path_by_id;
+	struct hc_conn *conns;
+	uint32_t nconns;
+	uint64_t conn_serial;
+	uint8_t (*mail)[1024];
+	uint32_t *mail_next;
+	struct hc_pool mail_pool;
+	uint32_t ask_serial, key_serial;
+	struct hc_notice *notices; /* a ring */
+	uint32_t notice_first, notice_count, notice_cursor, notices_lost;
+	/* the tick of beats */
+	uint64_t tick_at, look_at, look_set; /* next burst; next judging, and for when it was set */
+	uint64_t other_at;                   /* next of all else: dials, acks, graces, probes */
+	uint64_t stalls, stalled_ns, stall_told_at;
+	uint64_t node_changes, path_changes, port_changes;
+	uint64_t unknown_path, wrong_source, malformed, replays;
+};
+
+struct hc_net *hc_net_lay_out(struct hc_mem *m, const struct hc_limits *lim);
+void hc_net_start(struct hc_core *c);
+/* One unit of what is due at c->now; false: nothing is. */
+bool hc_net_work(struct hc_core *c);
+uint64_t hc_net_deadline(const struct hc_core *c);
+/* The settings have changed. */
+void hc_net_settings(struct hc_core *c);
+
+/* ---- notices: told to everybody who subscribed, logged, and kept in the journal ---- */
+void hc_notice(struct hc_core *c, enum hc_level level, uint16_t kind, uint32_t node,
+	       const char *text);
+bool hc_notice_work(struct hc_core *c);
+
+/* ---- port.c ---- */
+void hc_port_fact(struct hc_core *c, const struct hc_port_fact *fact);
+/* What is to be said of an address of a port: HC_W_port_verdict_*. */
+uint8_t hc_port_verdict(const struct hc_core *c, const struct hc_port_slot *p, uint32_t addr);
+/* The port that has this address and may be used, HC_NONE. */
+uint32_t hc_port_of(const struct hc_core *c, const struct hc_addr *addr);
+struct hc_port_slot *hc_port_get(struct hc_core *c, uint32_t index);
+/* Our ports as peer_hello and peer_ports announce them; writes records to c->scratch. */
+void hc_port_announce(struct hc_core *c, struct hc_arr *out);
+/* A dial to that address came back to ourselves. */
+void hc_port_ourselves(struct hc_core *c, const struct hc_addr *addr);
+
+/* ---- peer.c ---- */
+void hc_peer_fact(struct hc_core *c, const struct hc_node_fact *fact);
+uint32_t hc_peer_find(const struct hc_core *c, const uint8_t node_id[16]);
+struct hc_peer *hc_peer_get(struct hc_core *c, uint32_t peer);
+/* The peer has a new identity, start or incarnation, or is back: what the hello said. */
+void hc_peer_up(struct hc_core *c, uint32_t peer, const struct hc_m_peer_hello *hello);
+/* Its kernel says that its daemon is gone. */
+void hc_peer_daemon_down(struct hc_core *c, uint32_t peer, const char *why);
+/* No path is left (last = state of the paths), or a path is there again. */
+void hc_peer_paths_changed(struct hc_core *c, uint32_t peer);
+/* An authentic frame of it came: its daemon lives. */
+void hc_peer_alive(struct hc_core *c, uint32_t peer);
+/* Frames of paths to it are not judged now: its daemon is down or on hold. */
+bool hc_peer_excused(const struct hc_core *c, const struct hc_peer *p);
+void hc_peer_timeout(struct hc_core *c, uint32_t peer);
+uint64_t hc_peer_deadline(const struct hc_core *c, const struct hc_peer *p);
+void hc_peer_hold(struct hc_core *c, uint32_t hold_ms); /* tell all: we stop and come back */
+
+/* ---- peer_conn.c ---- */
+void hc_peer_conn_up(struct hc_core *c, const struct hc_event *ev);
+void hc_peer_conn_lost(struct hc_core *c, const struct hc_event *ev);
+void hc_peer_conn_msg(struct hc_core *c, const struct hc_event *ev);
+void hc_peer_dial(struct hc_core *c, uint32_t peer);
+
+/* ---- peer_mail.c ---- */
+/* Queue a message and send it if there is a connection. 0, or HC_E_LIMIT: the stream is broken. */
+int hc_peer_send(struct hc_core *c, uint32_t peer, const struct hc_desc *d, const void *msg);
+/* A numbered frame came. 0: handle it; HC_E_EXISTS: it came before; HC_E_MALFORMED: a gap. */
+int hc_peer_take(struct hc_core *c, uint32_t peer, const struct hc_frame *f);
+void hc_peer_acknowledge(struct hc_core *c, uint32_t peer, uint32_t number);
+void hc_peer_resume(struct hc_core *c, uint32_t peer, uint32_t received);
+void hc_peer_mail_drop(struct hc_core *c, uint32_t peer); /* a new stream begins */
+
+/* ---- path.c ---- */
+/* A peer announced its ports, ours have changed, or routes have: ask for the routes anew. */
+void hc_path_routes(struct hc_core *c, uint32_t peer);
+void hc_path_route(struct hc_core *c, const struct hc_route_fact *fact);
+/* The path of that number to the peer, made if both ends are known to be theirs. HC_NONE. */
+uint32_t hc_path_find(struct hc_core *c, uint32_t peer, uint32_t id,
+		      const struct hc_endpoint *local, const struct hc_endpoint *remote);
+uint32_t hc_path_id(const struct hc_core *c, const uint8_t peer_id[16],
+		    const struct hc_endpoint *local, const struct hc_endpoint *remote);
+void hc_path_set(struct hc_core *c, uint32_t path, uint8_t state, uint8_t cause, const char *text);
+void hc_path_port_changed(struct hc_core *c, uint32_t port);
+void hc_path_drop_all(struct hc_core *c, uint32_t peer);
+/* Interval and windows that count for a path now. */
+uint64_t hc_path_interval(const struct hc_core *c, const struct hc_path *p);
+uint64_t hc_path_window(const struct hc_core *c, const struct hc_path *p);
+uint64_t hc_path_down_window(const struct hc_core *c, const struct hc_path *p);
+
+/* ---- beat.c ---- */
+void hc_beat_new_keys(struct hc_core *c, uint32_t peer); /* numbers begin anew */
+void hc_beat_datagram(struct hc_core *c, const struct hc_event *ev);
+void hc_beat_bounced(struct hc_core *c, const struct hc_event *ev);
+void hc_beat_begin(struct hc_core *c, uint32_t path); /* it was made */
+void hc_beat_now(struct hc_core *c, uint32_t path, uint16_t flags);
+bool hc_beat_work(struct hc_core *c);
+uint64_t hc_beat_deadline(const struct hc_core *c);
+void hc_beat_settings(struct hc_core *c);
+
+/* ---- probe.c ---- */
+void hc_probe_begin(struct hc_core *c, uint32_t path);
+void hc_probe_again(struct hc_core *c, uint32_t path); /* the size may have changed */
+void hc_probe_ask(struct hc_core *c, uint32_t path, uint32_t size);
+void hc_probe_on_probe(struct hc_core *c, uint32_t path, const struct hc_m_probe *m);
+void hc_probe_on_answer(struct hc_core *c, uint32_t path, const struct hc_m_probed *m);
+void hc_probe_too_big(struct hc_core *c, uint32_t path, uint32_t mtu);
+void hc_probe_timeout(struct hc_core *c, uint32_t path);
+uint64_t hc_probe_deadline(const struct hc_core *c, const struct hc_path *p);
+
+/* ---- netview.c: rows for view.c ---- */
+struct hc_view_page;
+
+#endif

@@ -75,3 +75,11 @@ uint64_t hc_path_down_window(const struct hc_core *c, const struct hc_path *p)
 	(void)p;
 	return HC_NEVER;
 }
+
+void hc_path_heard(struct hc_core *c, uint32_t from, uint32_t ticket, uint32_t age_ms)
+{
+	(void)c;
+	(void)from;
+	(void)ticket;
+	(void)age_ms;
+}

@@ -69,7 +69,7 @@ src-tlib      := $(wildcard tests/lib/*.c) $(filter-out tests/sim/main.c,$(wildc
 obj = $(patsubst %.c,$(O)/obj/%.o,$(1))
 pic = $(patsubst %.c,$(O)/pic/%.o,$(1))
 
-libs-hcommd = $(call pl,libevent_core libevent_pthreads sqlite3 jansson inih libsystemd)
+libs-hcommd = $(call pl,libevent_core libevent_pthreads sqlite3 jansson inih libsystemd libmnl libssl libcrypto)
 libs-ctl    = $(call pl,smartcols jansson inih)
 libs-check  = $(call pl,check)
 

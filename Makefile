@@ -69,7 +69,8 @@ src-tlib      := $(wildcard tests/lib/*.c) $(filter-out tests/sim/main.c,$(wildc
 obj = $(patsubst %.c,$(O)/obj/%.o,$(1))
 pic = $(patsubst %.c,$(O)/pic/%.o,$(1))
 
-libs-hcommd = $(call pl,libevent_core libevent_pthreads sqlite3 jansson inih libsystemd libmnl libssl libcrypto)
+# libevent_openssl.pc asks for all of libevent, of which libevent_core is what is needed
+libs-hcommd = $(filter-out -levent,$(call pl,libevent_core libevent_openssl libevent_pthreads libssl libcrypto sqlite3 jansson inih libsystemd libmnl))
 libs-ctl    = $(call pl,smartcols jansson inih)
 libs-check  = $(call pl,check)
 

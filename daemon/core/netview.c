@@ -72,7 +72,7 @@ static bool node_row(struct hc_view_page *g, const struct hc_peer *p)
 				   .age_ms = ago_ms(c, p->since),
 				   .paths = p->npaths,
 				   .paths_good = good_paths(c, p),
-				   .heard_ms = ago_ms(c, p->heard_at),
+				   .heard_ms = ago_ms(c, hc_peer_heard_at(c, p)),
 				   .interval_ms = interval_ms(c, p),
 				   .incarnation = p->incarnation,
 				   .start = p->start,

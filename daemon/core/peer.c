@@ -73,6 +73,7 @@ static void forget(struct hc_core *c, uint32_t peer)
 	if (p->busy)
 		hc_list_del(&n->busy, &n->busy_links, peer);
 	hc_timers_set(&n->timers, peer, HC_NEVER);
+	n->asks -= p->ask_routes;
 	memset(p, 0, sizeof(*p));
 	hc_pool_put(&n->peer_pool, peer);
 	n->node_changes++;
@@ -207,15 +208,31 @@ static bool far_port(const struct hc_m_node_port *m, struct hc_far_port *to)
 
 static void keep_port(const struct hc_peer *p, struct hc_far_port *f)
 {
+	const struct hc_far_port fresh = *f;
 	uint32_t i;
 
 	for (i = 0; i < p->nports; i++)
 		if (hc_endpoint_eq(&p->ports[i].at, &f->at)) {
-			f->ask = p->ports[i].ask;
-			f->path = p->ports[i].path;
-			f->route_error = p->ports[i].route_error;
-			f->ourselves = p->ports[i].ourselves;
+			*f = p->ports[i];
+			f->mtu = fresh.mtu;
+			f->mbps = fresh.mbps;
+			f->prefix = fresh.prefix;
+			f->last = fresh.last;
+			memcpy(f->name, fresh.name, sizeof(f->name));
 		}
+}
+
+/* An address that we have, too, leads to ourselves: two hosts with the same container bridge. */
+static bool is_ours(const struct hc_core *c, const struct hc_endpoint *at)
+{
+	const struct hc_net *n = c->net;
+	uint32_t i, k;
+
+	for (i = 0; at->port == c->self.port && i < n->nports; i++)
+		for (k = 0; n->ports[i].fact.present && k < n->ports[i].fact.naddrs; k++)
+			if (hc_addr_eq(&n->ports[i].fact.addrs[k].addr, &at->addr))
+				return true;
+	return false;
 }
 
 /* The same endpoint twice is one port. */
@@ -243,6 +260,7 @@ void hc_peer_ports(struct hc_core *c, uint32_t peer, const struct hc_arr *ports)
 			    is_in(now, count, &f.at))
 				continue;
 			keep_port(p, &f);
+			f.ourselves = f.ourselves || is_ours(c, &f.at);
 			now[count++] = f;
 		}
 	memcpy(p->ports, now, count * sizeof(now[0]));
@@ -516,7 +534,7 @@ void hc_peer_daemon_down(struct hc_core *c, uint32_t peer, const char *why)
 	hc_peer_arm(c, peer);
 }
 
-void hc_peer_holds(struct hc_core *c, uint32_t peer, uint32_t hold_ms)
+void hc_peer_on_hold(struct hc_core *c, uint32_t peer, uint32_t hold_ms)
 {
 	struct hc_peer *p = hc_peer_get(c, peer);
 	const uint64_t ms = hold_ms < HOLD_MAX_MS ? hold_ms : HOLD_MAX_MS;
@@ -588,6 +606,19 @@ bool hc_peer_excused(const struct hc_core *c, const struct hc_peer *p)
 }
 
 /* ---- signs of life ---- */
+
+uint64_t hc_peer_heard_at(const struct hc_core *c, const struct hc_peer *p)
+{
+	uint64_t last = p->heard_at, at;
+	uint32_t i;
+
+	for (i = 0; i < p->npaths; i++) {
+		at = c->net->paths[p->paths[i]].heard_at;
+		if (at != HC_NEVER && (last == HC_NEVER || at > last))
+			last = at;
+	}
+	return last;
+}
 
 /* The first frame after a silence, or after the connection ended: dial soon. */
 static void dial_soon(struct hc_core *c, uint32_t peer, uint64_t heard_before)

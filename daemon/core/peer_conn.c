@@ -557,10 +557,12 @@ static void on_heard(struct hc_core *c, uint32_t peer, const struct hc_m_peer_he
 {
 	const uint32_t who = hc_peer_find(c, m->node_id.b);
 	struct hc_m_peer_heard_r r = {.ticket = m->ticket, .age_ms = HC_NONE};
-	uint64_t ms;
+	uint64_t ms, at = HC_NEVER;
 
-	if (who != HC_NONE && hc_peer_get(c, who)->heard_at != HC_NEVER) {
-		ms = (c->now - hc_peer_get(c, who)->heard_at) / MS;
+	if (who != HC_NONE)
+		at = hc_peer_heard_at(c, hc_peer_get(c, who));
+	if (at != HC_NEVER) {
+		ms = (c->now - at) / MS;
 		r.age_ms = ms < HC_NONE ? (uint32_t)ms : HC_NONE - 1;
 	}
 	hc_peer_send(c, peer, &hc_desc_peer_heard_r, &r);
@@ -571,7 +573,7 @@ static void on_heard_r(struct hc_core *c, uint32_t peer, const struct hc_m_peer_
 	struct hc_peer *p = hc_peer_get(c, peer);
 
 	if (m->ticket)
-		hc_path_heard(c, peer, m->ticket, m->age_ms);
+		hc_path_confirmed(c, peer, m->ticket, m->age_ms);
 	else if (p->asked)
 		p->lives = true; /* it answers, while a rival says that it is that node */
 }
@@ -596,7 +598,7 @@ static bool on_own(struct hc_core *c, uint32_t peer, const struct hc_frame *f)
 	case HC_MSG_peer_hold:
 		if (!DECODED(peer_hold))
 			return false;
-		hc_peer_holds(c, peer, m.peer_hold.hold_ms);
+		hc_peer_on_hold(c, peer, m.peer_hold.hold_ms);
 		return true;
 	case HC_MSG_peer_heard:
 		if (!DECODED(peer_heard))

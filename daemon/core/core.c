@@ -518,7 +518,7 @@ static void on_event(struct hc_core *c, const struct hc_event *ev)
 {
 	switch (ev->kind) {
 	case HC_EV_START: hc_restore_start(c); return;
-	case HC_EV_TIMEOUT: return; /* run() looks at what is due */
+	case HC_EV_TIMEOUT: hc_beat_timeout(c); return; /* the rest is looked at by unit() */
 	case HC_EV_REQUEST: on_request(c, ev); return;
 	case HC_EV_SESSION_LOST: hc_session_lost(c, ev->session); return;
 	case HC_EV_PROCESS_DEAD:

@@ -50,6 +50,24 @@ static void frame(struct hc_core *c, struct hc_action *a, uint32_t request, int 
 	keep(c, a, len);
 }
 
+void hc_emit_datagram(struct hc_core *c, uint32_t peer, const struct hc_endpoint *to,
+		      const struct hc_addr *from, bool urgent, const struct hc_desc *d,
+		      const void *msg)
+{
+	struct hc_action *a = say(c, HC_ACT_DATAGRAM, 0);
+	size_t len;
+	int r;
+
+	r = hc_encode(d, HC_PROTO_MAX, msg, c->out->bytes + c->out->used,
+		      HC_OUT_BYTES - c->out->used, &len);
+	hc_assert(r == 0);
+	a->u.datagram.peer = peer;
+	a->u.datagram.to = *to;
+	a->u.datagram.from = *from;
+	a->u.datagram.urgent = urgent;
+	keep(c, a, len);
+}
+
 void hc_emit_reply(struct hc_core *c, uint64_t session, uint32_t request, const struct hc_desc *d,
 		   const void *msg)
 {

@@ -61,6 +61,10 @@ void hc_emit_del_channel(struct hc_core *c, uint64_t id);
 uint64_t hc_emit_journal(struct hc_core *c, uint16_t kind, uint64_t domain, uint32_t epoch,
 			 uint32_t rank, uint32_t pid, uint32_t uid, const char *text);
 
+/* There may be a thousand at once: nothing is cleared that they do not use. */
+void hc_emit_datagram(struct hc_core *c, uint32_t peer, const struct hc_endpoint *to,
+		      const struct hc_addr *from, bool urgent, const struct hc_desc *d,
+		      const void *msg);
 struct hc_action *hc_emit_action(struct hc_core *c, enum hc_action_kind kind);
 void hc_emit_log(struct hc_core *c, enum hc_level level, uint16_t code, uint64_t domain,
 		 uint32_t rank, const char *text);

@@ -25,8 +25,10 @@ struct hc_net *hc_net_lay_out(struct hc_mem *m, const struct hc_limits *lim)
 	hc_index_init(&n->peer_by_id, m, lim->peers);
 	n->paths = hc_mem_take(m, lim->paths, sizeof(*n->paths));
 	n->due = hc_mem_take(m, lim->paths, sizeof(*n->due));
+	n->beats = hc_mem_take(m, lim->paths, sizeof(*n->beats));
 	hc_pool_init(&n->path_pool, m, lim->paths);
 	hc_index_init_in(&n->path_by_id, m, lim->paths, n->paths, id);
+	hc_index_init(&n->path_by_remote, m, lim->paths);
 	n->nconns = lim->peers ? conns_of(lim) : 0;
 	n->conns = hc_mem_take(m, n->nconns, sizeof(*n->conns));
 	n->mail = hc_mem_take(m, lim->mail, sizeof(*n->mail));
@@ -40,7 +42,8 @@ void hc_net_start(struct hc_core *c)
 {
 	struct hc_net *n = c->net;
 
-	n->tick_at = n->look_at = n->other_at = HC_NEVER;
+	n->other_at = HC_NEVER;
+	hc_beat_start(c);
 }
 
 bool hc_net_work(struct hc_core *c)

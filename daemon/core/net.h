@@ -14,8 +14,10 @@
  *   peer.c       life of a peer: identity, states, what is told of it
  *   peer_conn.c  connections: dialling, hello, which one counts
  *   peer_mail.c  numbered messages: queue, acknowledgement, sending again
- *   path.c       routes, paths, their states, flaps
- *   beat.c       heartbeats: sending, hearing, judging
+ *   path.c       routes, paths
+ *   path_state.c their states, flaps, what is told of them
+ *   beat.c       heartbeats: sending, hearing
+ *   beat_judge.c judging silence, and our own lateness
  *   probe.c      challenges, sizes that pass
  *   port.c       ports, which addresses are used
  *   netview.c    all of it for people
@@ -46,9 +48,11 @@ struct hc_far_port {
 	uint32_t mtu, mbps;
 	uint8_t prefix;
 	bool last;
-	uint32_t ask;  /* serial of the question for its route, 0 = not asked */
+	uint32_t ask;  /* serial of the question for its route that is open, 0 = none */
 	uint32_t path; /* that it has, HC_NONE */
 	int route_error;
+	struct hc_addr local; /* our address, as the route says; family 0 = not known */
+	uint32_t route_mtu;   /* 0 = that of the port */
 };
 
 struct hc_peer {
@@ -90,58 +94,71 @@ struct hc_peer {
 	uint32_t restarts, downs;
 	struct hc_far_port ports[HC_PEER_PORTS];
 	uint32_t nports;
+	bool ask_routes; /* they are to be asked for */
 	uint32_t paths[HC_PEER_PATHS], npaths; /* numbers of paths */
 	/* comparison of what both hold of shared domains */
 	uint64_t digest, far_digest, differ_a, differ_b;
 	uint32_t differ_run, sums;
 };
 
-/* What is wanted of a path often stands in arrays of its own: net->due, see beat.c. */
+/* When a path has to be looked at, and when it sends, stand in arrays of their own: hc_net. */
 struct hc_path {
+	/* every frame */
 	uint32_t id;   /* hash of both ends; 0 = free slot */
 	uint32_t peer; /* HC_NONE while the slot is free */
-	uint32_t port; /* index (fact.index) of our port */
 	struct hc_endpoint local, remote;
 	uint8_t state, cause; /* HC_W_path_state_*, HC_W_path_cause_* */
-	uint64_t since, made;
-	/* sending */
-	uint64_t tx_seq;  /* last used under key_out */
-	uint64_t beat_at; /* next burst that it is part of */
-	/* hearing, under the present key and the one before */
+	bool hears_us;        /* as the last beat said */
+	bool odd;             /* the next frame changes more than counters */
+	uint64_t heard_at;    /* last authentic frame, HC_NEVER = none yet */
+	uint32_t heard_us, heard_seq; /* sent_us and low bits of seq of the last that can be echoed */
+	uint64_t echo_at;             /* when that came, HC_NEVER = none yet */
 	struct hc_window {
 		uint32_t key;
 		uint64_t top, bits; /* highest seq, and the 64 below it */
-	} window[2];
-	uint64_t heard_at;            /* last authentic frame, HC_NEVER = none yet */
-	uint32_t heard_us, heard_seq; /* sent_us and low bits of seq of it */
-	uint64_t proof_at;            /* last frame that proves both directions */
+	} window[2];                /* of the present key and the one before */
+	uint64_t proof_at;          /* last frame that proves both directions, HC_NEVER */
 	uint64_t their_wish_ns;
+	uint64_t tx_seq; /* last used under key_out */
+	uint64_t sent, received;
 	uint32_t gen_out, gen_in;
-	bool hears_us; /* as the last frame said */
+	uint32_t rtt_us, rtt_best_us, rtt_max_us, jitter_us;
+	uint32_t rtt_count;
 	/* judging */
 	uint32_t missed, run, worst; /* beats missed in all, in a row now, and the longest row */
-	uint32_t urgent, urgent_answered; /* probes of this window */
-	uint64_t urgent_at;
-	uint64_t discount_ns; /* given for our own stalls in this window */
+	uint32_t urgent;             /* probes sent in this window */
+	uint64_t urgent_at, urgent_step;
+	uint64_t judge_from;  /* silence before does not count */
+	uint64_t deaf_at;     /* since then the peer says that it does not hear us, HC_NEVER */
+	uint64_t discount_ns; /* given for our own stalls in this silence */
+	uint32_t grants;      /* how often */
+	bool starved;         /* and no more will be given */
+	uint32_t ticket;      /* of the question to a third node, 0 = none open */
+	uint64_t asked_age;   /* ns of silence when it was asked */
 	/* probing */
-	uint64_t probe_at, challenge; /* next try; of the one under way, 0 = none */
-	uint32_t tries;
-	bool answered;
+	uint64_t probe_at, challenge; /* next try, HC_NEVER; of the round under way, 0 = none */
+	uint32_t tries, step;         /* rounds sent; next size of this one */
+	uint32_t plain;               /* answers to the smallest */
 	uint32_t local_mtu, far_mtu, used_mtu; /* used: what passes both ways; 0 = not known yet */
-	uint64_t mtu_at;
-	uint32_t mtu_low, mtu_high, mtu_try;
-	bool mtu_told;
+	uint32_t mtu_hint;                     /* of the kernel, 0 = none */
+	uint32_t mtu_want, mtu_best;           /* of this round: the agreed size; largest answered */
+	uint64_t mtu_at;                       /* next check */
+	uint32_t told_local, told_far, told_used; /* in the last notice */
+	bool small;                               /* the agreed size does not pass */
 	/* flaps */
+	bool fell, held; /* it was good before this; it is held out */
+	bool port_changed; /* our port may be another than it was */
+	uint32_t port;     /* index (fact.index) of our port */
+	uint64_t since, made;
 	uint64_t flap_times[8];
 	uint32_t flaps, nflap_times, good_run;
-	uint64_t last_flap, held_until;
+	uint64_t last_flap, held_until, held_since; /* last_flap: HC_NEVER = none */
 	uint32_t hold_ms;
 	/* counters */
-	uint64_t sent, received, late, refused, replays, bounced;
-	uint32_t rtt_us, rtt_best_us, rtt_max_us, jitter_us;
-	uint32_t rtt_log[64], rtt_count; /* the last ones, for p50 and p99 */
+	uint64_t late, refused, replays, bounced;
+	uint32_t rtt_log[64]; /* the last ones, for p50 and p99 */
 	uint32_t changes;
-	char cause_text[96];
+	char cause_text[160];
 };
 
 struct hc_conn {         /* connections that are not a peer's yet */
@@ -167,10 +184,11 @@ struct hc_net {
 	struct hc_pool peer_pool;
 	struct hc_index peer_by_id; /* first 8 bytes of node_id */
 	struct hc_path *paths;
-	uint64_t *due; /* of a path: when it has to be looked at next; HC_NEVER. The hot array. */
+	/* Of a path, HC_NEVER = not: when it has to be looked at next; when it sends next. */
+	uint64_t *due, *beats;
 	struct hc_pool path_pool;
 	uint32_t path_top; /* numbers below were used */
-	struct hc_index path_by_id;
+	struct hc_index path_by_id, path_by_remote;
 	struct hc_conn *conns;
 	uint32_t nconns;
 	uint64_t conn_serial;
@@ -180,10 +198,17 @@ struct hc_net {
 	uint32_t ask_serial, key_serial;
 	struct hc_notice *notices; /* a ring */
 	uint32_t notice_first, notice_count, notice_cursor, notices_lost;
-	/* the tick of beats */
-	uint64_t tick_at, look_at, look_set; /* next burst; next judging, and for when it was set */
+	/* the tick of beats: next burst, and next look at paths; see beat.c, beat_judge.c */
+	uint64_t tick_at, look_at;
+	uint64_t common_at; /* next burst of those that beat at our own interval */
+	uint64_t early;     /* how much the burst under way draws the next one near, of 10,240 */
+	uint32_t burst, look; /* next path of the one under way, HC_NONE */
+	uint64_t judge_at;    /* last TIMEOUT: all that had come by then is heard */
+	uint64_t late_since;  /* something was due then, and was not done in time; HC_NEVER */
+	uint64_t wish_ns, wish_lo, wish_hi, wish_until; /* ours; while it changes: the faster, the slower */
+	uint32_t ask_cursor, asks; /* peers whose routes are to be asked: next, how many */
 	uint64_t other_at;                   /* next of all else: dials, acks, graces, probes */
-	uint64_t stalls, stalled_ns, stall_told_at;
+	uint64_t stalls, stalled_ns, stall_told_at; /* told: HC_NEVER = never */
 	uint64_t node_changes, path_changes, port_changes;
 	uint64_t unknown_path, wrong_source, malformed, replays;
 };
@@ -230,6 +255,8 @@ bool hc_peer_excused(const struct hc_core *c, const struct hc_peer *p);
 void hc_peer_timeout(struct hc_core *c, uint32_t peer);
 uint64_t hc_peer_deadline(const struct hc_core *c, const struct hc_peer *p);
 void hc_peer_hold(struct hc_core *c, uint32_t hold_ms); /* tell all: we stop and come back */
+/* The peer says that it stops and comes back: peer_hold, or 0 and a beat with HC_BEAT_HOLDS. */
+void hc_peer_on_hold(struct hc_core *c, uint32_t peer, uint32_t hold_ms);
 
 /* ---- peer_conn.c ---- */
 void hc_peer_conn_up(struct hc_core *c, const struct hc_event *ev);
@@ -258,12 +285,18 @@ uint32_t hc_path_id(const struct hc_core *c, const uint8_t peer_id[16],
 void hc_path_set(struct hc_core *c, uint32_t path, uint8_t state, uint8_t cause, const char *text);
 void hc_path_port_changed(struct hc_core *c, uint32_t port);
 void hc_path_drop_all(struct hc_core *c, uint32_t peer);
-/* Interval and windows that count for a path now. */
+/* Answer of `peer` to peer_heard; age HC_NONE: it has not heard it either. */
+void hc_path_confirmed(struct hc_core *c, uint32_t peer, uint32_t ticket, uint32_t age_ms);
+/* What to answer to peer_heard: since the last frame of that node, HC_NONE = never. */
+uint32_t hc_path_heard_ms(const struct hc_core *c, const uint8_t node_id[16]);
+/* Interval and windows that count for a path now: how its silence is judged. */
 uint64_t hc_path_interval(const struct hc_core *c, const struct hc_path *p);
 uint64_t hc_path_window(const struct hc_core *c, const struct hc_path *p);
 uint64_t hc_path_down_window(const struct hc_core *c, const struct hc_path *p);
 
 /* ---- beat.c ---- */
+void hc_beat_start(struct hc_core *c);
+void hc_beat_timeout(struct hc_core *c); /* all that had come is heard: paths may be judged */
 void hc_beat_new_keys(struct hc_core *c, uint32_t peer); /* numbers begin anew */
 void hc_beat_datagram(struct hc_core *c, const struct hc_event *ev);
 void hc_beat_bounced(struct hc_core *c, const struct hc_event *ev);

@@ -72,3 +72,10 @@ void hc_peer_hold(struct hc_core *c, uint32_t hold_ms)
 	(void)c;
 	(void)hold_ms;
 }
+
+void hc_peer_on_hold(struct hc_core *c, uint32_t peer, uint32_t hold_ms)
+{
+	(void)c;
+	(void)peer;
+	(void)hold_ms;
+}

@@ -261,6 +261,9 @@ $(O)/bench/bench_commit: LDFLAGS += $(libs-hcommd)
 # admission by itself
 $(O)/bench/bench_admission: $(O)/libhcshell.a $(O)/libhccore.a $(O)/libhcconf.a $(O)/libhcfile.a
 $(O)/bench/bench_admission: LDFLAGS += $(libs-hcommd)
+# the crowd speaks as a daemon does
+$(O)/bench/bench_beats $(O)/bench/bench_false_alarms: $(O)/libhcshell.a $(O)/libhccore.a $(O)/libhcconf.a $(O)/libhcfile.a
+$(O)/bench/bench_beats $(O)/bench/bench_false_alarms: LDFLAGS += $(libs-hcommd)
 bench: all $(bench-progs)
 	@O=$(O) tests/bench/run.sh "$(B)" $(bench-progs)
 

@@ -342,6 +342,7 @@ START_TEST(a_daemon_out_of_descriptors)
 		     NULL);
 	hc_rank_must(&r[0], &(struct hc_order){.what = HC_DO_END}, NULL);
 	hc_await("a word of the limit", says_too_many, NULL, 5000);
+	ck_assert(!hc_node_logged(&node, "is gone")); /* all of them live */
 	for (n = 0; n < 128; n++)
 		close(open_fd[n]);
 	ck_assert_int_eq(prlimit(node.pid, RLIMIT_NOFILE, &before, NULL), 0);

@@ -196,6 +196,35 @@ START_TEST(a_connection_that_times_out_says_nothing_of_the_peer)
 }
 END_TEST
 
+START_TEST(a_kernel_that_refuses_says_that_its_daemon_is_gone)
+{
+	connected(2, 1, 23);
+	sim_reset(s, 0, 1, HC_W_conn_end_TIMEOUT); /* so that no end of a connection tells it */
+	sim_kill(s, 1);
+	sim_run(s, 5 * SIM_MS);
+	ck_assert_uint_eq(peering_state(s, 0, 1), HC_W_node_state_DAEMON_DOWN);
+	ck_says(s, 0, DAEMON_DOWN, "connection refused");
+	end();
+}
+END_TEST
+
+START_TEST(a_refused_beat_says_that_its_daemon_is_gone)
+{
+	uint64_t at;
+
+	connected(2, 1, 24);
+	sim_reset(s, 0, 1, HC_W_conn_end_TIMEOUT);
+	sim_kill(s, 1);
+	peering_get(s, 0, 1)->twin = 0; /* it is not dialled */
+	at = sim_now(s);
+	sim_run(s, 105 * SIM_MS);
+	ck_assert_uint_eq(peering_state(s, 0, 1), HC_W_node_state_DAEMON_DOWN);
+	ck_says(s, 0, DAEMON_DOWN, "nobody listens for beats");
+	ck_silent(s, 0, PATH_UNSTABLE, at);
+	end();
+}
+END_TEST
+
 START_TEST(a_middlebox_that_resets_is_corrected_by_beats)
 {
 	uint64_t at;
@@ -543,6 +572,8 @@ int main(void)
 	tcase_add_test(t, a_silent_node_is_unreachable_and_never_daemon_down);
 	tcase_add_test(t, a_network_that_comes_back_is_used_at_once);
 	tcase_add_test(t, a_connection_that_times_out_says_nothing_of_the_peer);
+	tcase_add_test(t, a_kernel_that_refuses_says_that_its_daemon_is_gone);
+	tcase_add_test(t, a_refused_beat_says_that_its_daemon_is_gone);
 	tcase_add_test(t, a_middlebox_that_resets_is_corrected_by_beats);
 	tcase_add_test(t, dials_back_off_and_never_end);
 	tcase_add_test(t, a_planned_restart_is_no_failure);

@@ -303,6 +303,27 @@ START_TEST(a_planned_restart_is_no_failure)
 }
 END_TEST
 
+/* The message is lost with the connection: the beats say it, too. */
+static void hold_by_beats(struct hc_core *c, void *arg)
+{
+	(void)arg;
+	c->net->hold_until = c->now + 2 * SIM_S;
+}
+
+START_TEST(beats_tell_of_a_planned_restart)
+{
+	connected(2, 1, 25);
+	sim_do(s, 1, hold_by_beats, NULL);
+	sim_run(s, 101 * SIM_MS);
+	ck_assert_uint_eq(peering_state(s, 0, 1), HC_W_node_state_HOLD);
+	/* it did not stop after all */
+	sim_run(s, 8 * SIM_S);
+	ck_assert(peering_are_up(s, 0, 1));
+	ck_says(s, 0, NODE_UP, "it said that it restarts, and did not");
+	end();
+}
+END_TEST
+
 START_TEST(a_hold_that_is_not_kept_ends)
 {
 	connected(2, 1, 13);
@@ -577,6 +598,7 @@ int main(void)
 	tcase_add_test(t, a_middlebox_that_resets_is_corrected_by_beats);
 	tcase_add_test(t, dials_back_off_and_never_end);
 	tcase_add_test(t, a_planned_restart_is_no_failure);
+	tcase_add_test(t, beats_tell_of_a_planned_restart);
 	tcase_add_test(t, a_hold_that_is_not_kept_ends);
 	tcase_add_test(t, two_daemons_of_one_identity_are_named_to_both_and_the_first_stays);
 	tcase_add_test(t, two_of_one_identity_that_meet_say_so_on_both);

@@ -121,7 +121,7 @@ START_TEST(each_candidate_has_its_verdict)
 	add4(&loose, 10, 4, 0, 1);
 	loose.carrier = false;
 	add4(&not, 10, 5, 0, 1);
-	not.wish = PORT_WISH_EXCLUDED;
+	not .wish = PORT_WISH_EXCLUDED;
 	tell(0, &lo);
 	tell(0, &docker);
 	tell(0, &eth);
@@ -129,7 +129,7 @@ START_TEST(each_candidate_has_its_verdict)
 	tell(0, &bare);
 	tell(0, &tun);
 	tell(0, &loose);
-	tell(0, &not);
+	tell(0, &not );
 	ck_assert_uint_eq(verdict(1, 0), HC_W_port_verdict_LOOPBACK);
 	ck_assert_uint_eq(verdict(2, 0), HC_W_port_verdict_USED);
 	ck_assert_uint_eq(verdict(2, 1), HC_W_port_verdict_LINK_LOCAL);
@@ -147,12 +147,13 @@ START_TEST(each_candidate_has_its_verdict)
 	ck_assert(!used(10, 3, 0, 1));
 	sim_run(s, 50 * SIM_MS);
 	/* the usable ones first, in one line */
-	ck_assert(logged("ports towards other nodes; docker0 172.17.0.1: used when nothing else is; "
-			 "eth0 10.1.0.1: used; lo 127.0.0.1: loopback; "
-			 "eth0 169.254.3.4: link-local address; "
-			 "eth0 10.1.0.2: address not ready yet; eth1 10.2.0.1: down; "
-			 "eth2: no address; tun0 10.3.0.1: tunnel; eth3 10.4.0.1: no carrier; "
-			 "eth4 10.5.0.1: excluded by listen_interface"));
+	ck_assert(
+		logged("ports towards other nodes; docker0 172.17.0.1: used when nothing else is; "
+		       "eth0 10.1.0.1: used; lo 127.0.0.1: loopback; "
+		       "eth0 169.254.3.4: link-local address; "
+		       "eth0 10.1.0.2: address not ready yet; eth1 10.2.0.1: down; "
+		       "eth2: no address; tun0 10.3.0.1: tunnel; eth3 10.4.0.1: no carrier; "
+		       "eth4 10.5.0.1: excluded by listen_interface"));
 	ck_assert_uint_eq(times_logged("ports towards other nodes"), 1);
 	end();
 }

@@ -351,8 +351,10 @@ static void fail_proving(struct conn *c)
 	uint16_t end;
 	char text[200];
 
-	while ((next = bufferevent_get_openssl_error(c->bev)))
-		error = next;
+	while ((next = bufferevent_get_openssl_error(c->bev))) {
+		if (ERR_GET_LIB(next)) /* else it is the bufferevent's own word */
+			error = next;
+	}
 	if (!error) {
 		fail(c, HC_W_conn_end_CLOSED, 0, "closed before it had said who it is");
 		return;

@@ -105,7 +105,6 @@ static int set_context(SSL_CTX *ctx)
 	SSL_CTX_set_mode(ctx, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ENABLE_PARTIAL_WRITE |
 				      SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
 	SSL_CTX_set_session_cache_mode(ctx, SSL_SESS_CACHE_OFF);
-	SSL_CTX_set_verify(ctx, SSL_VERIFY_PEER, refuse_all);
 	SSL_CTX_set_psk_use_session_callback(ctx, give_key);
 	SSL_CTX_set_psk_find_session_callback(ctx, find_key);
 	return SSL_CTX_set_min_proto_version(ctx, TLS1_3_VERSION) &&
@@ -187,6 +186,8 @@ SSL *hc_tls_open(const struct hc_tls *t, bool dialled, struct hc_tls_side *side)
 		SSL_free(ssl);
 		return NULL;
 	}
+	if (dialled)
+		SSL_set_verify(ssl, SSL_VERIFY_PEER, refuse_all);
 	SSL_set_msg_callback(ssl, see_first);
 	SSL_set_msg_callback_arg(ssl, side);
 	return ssl;

@@ -7,6 +7,7 @@
 #include <check.h>
 #include <errno.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -118,8 +119,8 @@ static const struct happened *await(struct end *e, enum hc_event_kind kind, unsi
 		for (i = seen = 0; i < e->count; i++)
 			if (e->events[i].kind == kind && ++seen == n)
 				return &e->events[i];
-		ck_assert_msg(hc_now_ms() < limit, "event %d did not come; there are %u", kind,
-			      e->count);
+		ck_assert_msg(hc_now_ms() < limit, "event %d did not come; there are %u: %s", kind,
+			      e->count, e->events[0].text);
 		turn();
 	}
 }

@@ -446,6 +446,7 @@ void hc_peer_hold(struct hc_core *c, uint32_t hold_ms)
 	uint32_t i;
 
 	n->hold_ms = hold_ms;
+	n->hold_until = c->now + (uint64_t)hold_ms * MS;
 	for (i = 0; i < n->peer_pool.fresh; i++)
 		if (n->peers[i].used && n->peers[i].conn)
 			hc_peer_busy(c, i, PEER_HOLDS);

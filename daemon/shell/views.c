@@ -17,6 +17,7 @@
 #include "log.h"
 #include "reload.h"
 #include "shell.h"
+#include "shellnet.h"
 #include "views.h"
 
 #define PAGE_BYTES (HC_PACKET_MAX - HC_HEAD_BYTES - 64u)
@@ -159,7 +160,7 @@ static void show_status(struct hc_shell *sh, struct page *p)
 			       : "ok");
 	m.remark = hc_str(remark);
 	m.fence = hc_str(hc_loop_fences(sh->loop) ? "membarrier" : "atomics");
-	m.security = hc_str("alone");
+	m.security = hc_str(hc_shellnet_security(sh));
 	m.socket = hc_str(socket);
 	m.storage = hc_str(storage);
 	m.commits = st.commits;

@@ -11,6 +11,7 @@
 
 #include "emit.h"
 #include "pages.h"
+#include "link.h"
 #include "part.h"
 #include "rng.h"
 #include "session.h"
@@ -367,7 +368,10 @@ void hc_channel_store(struct hc_core *c, struct hc_channel *ch)
 				       .link = ch->link,
 				       .vc = ch->vc,
 				       .ends = ch->ends};
+	char name[HC_LINK_NAME];
 
+	if (ch->link < c->nlinks)
+		row.link_name = hc_str(hc_link_name(c, ch->link, name, sizeof(name)));
 	ch->row = true;
 	hc_emit_put_channel(c, ch->id, &row);
 }

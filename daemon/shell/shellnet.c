@@ -217,10 +217,3 @@ void hc_shellnet_stop(struct hc_shell *sh)
 	hc_peers_unbind(&sh->socks);
 	explicit_bzero(sh->key, sizeof(sh->key));
 }
-
-const char *hc_shellnet_security(const struct hc_shell *sh)
-{
-	if (!sh->self.peers)
-		return "alone";
-	return sh->self.security ? "none" : "key";
-}

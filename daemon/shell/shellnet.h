@@ -28,7 +28,5 @@ void hc_shellnet_reload(struct hc_shell *sh, const struct hc_conf *now);
 void hc_shellnet_hold(struct hc_shell *sh);
 void hc_shellnet_flush(struct hc_shell *sh);
 void hc_shellnet_stop(struct hc_shell *sh);
-/* For the status: key, none or alone. */
-const char *hc_shellnet_security(const struct hc_shell *sh);
 
 #endif

@@ -34,6 +34,7 @@
 
 #define HC_PEER_NONE  HC_NONE
 #define HC_PEER_PATHS 16u /* at most, for one peer */
+#define HC_PEER_GONE  8u
 #define HC_PEER_PORTS 16u /* of a peer that are kept */
 
 struct hc_port_slot {
@@ -42,6 +43,11 @@ struct hc_port_slot {
 	uint32_t load_percent;              /* of its speed, the fuller direction */
 	uint64_t full_since;                /* above the limit since then; HC_NEVER */
 	bool ourselves[HC_PORT_ADDRS];      /* a dial to that address came back to us */
+};
+
+struct hc_window {
+	uint32_t key;
+	uint64_t top, bits; /* highest seq, and the 64 below it */
 };
 
 /* A port of a peer, as it announces it. */
@@ -112,6 +118,12 @@ struct hc_peer {
 	/* keys of beats */
 	uint32_t key_in, key_old, key_out; /* ids, 0 = none; old: accepted until old_until */
 	uint64_t old_until;
+	uint64_t seq_floor; /* a path that is made anew goes on above */
+	struct {
+		uint32_t path;
+		struct hc_window window[2];
+	} gone[HC_PEER_GONE]; /* paths that were dropped: their frames must not come twice */
+	uint32_t gone_next;
 	/* life */
 	uint64_t grace_until; /* of DAEMON_DOWN and HOLD, HC_NEVER */
 	uint32_t restarts, downs;
@@ -140,12 +152,9 @@ struct hc_path {
 	bool odd;             /* the next frame changes more than counters */
 	uint64_t heard_at;    /* last authentic frame, HC_NEVER = none yet */
 	uint32_t heard_us,
-		heard_seq; /* sent_us and low bits of seq of the last that can be echoed */
-	uint64_t echo_at;  /* when that came, HC_NEVER = none yet */
-	struct hc_window {
-		uint32_t key;
-		uint64_t top, bits; /* highest seq, and the 64 below it */
-	} window[2];                /* of the present key and the one before */
+		heard_seq;          /* sent_us and low bits of seq of the last that can be echoed */
+	uint64_t echo_at;           /* when that came, HC_NEVER = none yet */
+	struct hc_window window[2]; /* of the present key and the one before */
 	uint64_t proof_at;          /* last frame that proves both directions, HC_NEVER */
 	uint64_t their_wish_ns;
 	uint64_t tx_seq; /* last used under key_out */
@@ -254,7 +263,7 @@ struct hc_net {
 	uint64_t common_at;   /* next burst of those that beat at our own interval */
 	uint64_t early;       /* how much the burst under way draws the next one near, of 10,240 */
 	uint32_t burst, look; /* next path of the one under way, HC_NONE */
-	uint64_t judge_at;    /* last TIMEOUT: all that had come by then is heard */
+	uint64_t judge_at;    /* last TIMEOUT: all that had come by then is heard; 0: none */
 	uint64_t late_since;  /* something was due then, and was not done in time; HC_NEVER */
 	uint64_t wish_ns, wish_lo, wish_hi,
 		wish_until;        /* ours; while it changes: the faster, the slower */

@@ -235,7 +235,7 @@ sim: $(O)/sim
 BE_CC  ?= s390x-linux-gnu-gcc
 BE_RUN ?= qemu-s390x-static -L /usr/s390x-linux-gnu
 be-tests := $(patsubst tests/unit/%.c,$(O)/bigendian/%,$(wildcard $(addprefix tests/unit/test_,codec.c frame.c hash.c words.c core_*.c)))
-be-src   := $(src-proto) $(src-core) daemon/shell/panic.c $(wildcard tests/lib/world*.c) tests/lib/harness.c tests/lib/spawn.c
+be-src   := $(src-proto) $(src-core) daemon/shell/panic.c $(wildcard tests/lib/world*.c) $(filter-out tests/sim/main.c,$(wildcard tests/sim/*.c)) tests/lib/harness.c tests/lib/spawn.c
 $(O)/bigendian/obj/%.o: %.c
 	@mkdir -p $(@D)
 	$(call say,cc)

@@ -61,7 +61,7 @@ static void check_path(struct hunter *w, uint32_t node, const struct hc_core *c,
 
 static void check_peer(struct hunter *w, uint32_t node, const struct hc_peer *p)
 {
-	if (p->state == HC_W_node_state_UP && !p->conn && !p->lost_at)
+	if (p->state == HC_W_node_state_UP && !p->conns)
 		broken(w->h, "[%" PRIu64 " ms] node %u: %s is up and never had a connection",
 		       sim_now(w->sim) / SIM_MS, node, p->name);
 	if (p->npaths > HC_PEER_PATHS || (int32_t)(p->sent - p->acked) < 0)

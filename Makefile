@@ -55,7 +55,7 @@ inc-core      := $(inc-proto) -Idaemon/core
 inc-shell     := $(inc-proto) -Iproto/file -Iconf -Idaemon/core -Idaemon/shell
 inc-libclient := $(inc-proto) -Ilibclient
 inc-ctl       := $(inc-proto) -Iproto/file -Iconf -Ihcommctl
-inc-tests     := $(inc-proto) -Iproto/file -Iconf -Idaemon/core -Idaemon/shell -Ilibclient -Ihcommctl -Itests/lib
+inc-tests     := $(inc-proto) -Iproto/file -Iconf -Idaemon/core -Idaemon/shell -Ilibclient -Ihcommctl -Itests/lib -Itests/sim
 
 src-proto     := $(filter-out proto/gen.c,$(wildcard proto/*.c))
 src-file      := $(wildcard proto/file/*.c)
@@ -64,12 +64,13 @@ src-core      := $(wildcard daemon/core/*.c)
 src-shell     := $(wildcard daemon/shell/*.c)
 src-libclient := $(wildcard libclient/*.c)
 src-ctl       := $(wildcard hcommctl/*.c)
-src-tlib      := $(wildcard tests/lib/*.c)
+src-tlib      := $(wildcard tests/lib/*.c) $(filter-out tests/sim/main.c,$(wildcard tests/sim/*.c))
 
 obj = $(patsubst %.c,$(O)/obj/%.o,$(1))
 pic = $(patsubst %.c,$(O)/pic/%.o,$(1))
 
-libs-hcommd = $(call pl,libevent_core libevent_pthreads sqlite3 jansson inih libsystemd)
+# libevent_openssl.pc asks for all of libevent, of which libevent_core is what is needed
+libs-hcommd = $(filter-out -levent,$(call pl,libevent_core libevent_openssl libevent_pthreads libssl libcrypto sqlite3 jansson inih libsystemd libmnl))
 libs-ctl    = $(call pl,smartcols jansson inih)
 libs-check  = $(call pl,check)
 
@@ -118,6 +119,7 @@ $(eval $(call folder,core,daemon/core))
 $(eval $(call folder,shell,daemon/shell))
 $(eval $(call folder,ctl,hcommctl))
 $(eval $(call folder,tests,tests/lib))
+$(eval $(call folder,tests,tests/sim))
 $(eval $(call folder,tests,tests/unit))
 $(eval $(call folder,tests,tests/api))
 $(eval $(call folder,tests,tests/sys))

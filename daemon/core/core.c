@@ -666,6 +666,7 @@ void hc_core_counts(const struct hc_core *c, struct hc_core_counts *n)
 				     .hints_kept = a.hints_kept,
 				     .hints_broken = a.hints_broken,
 				     .hints_unknown = a.hints_unknown};
+	hc_net_counts(c, n);
 	n->drained = c->drain.on;
 	if (c->drain.session && c->drain.until > c->now)
 		n->drain_ns = c->drain.until - c->now;

@@ -8,7 +8,7 @@
 
 #define NOTICES 256u
 
-/* Connections whose hello is not done: those that come in, and one under way for each peer. */
+/* One that counts and one under way for each peer, and those that come in. */
 static uint32_t conns_of(const struct hc_limits *lim)
 {
 	return 2 * lim->peers + 64;
@@ -31,6 +31,11 @@ struct hc_net *hc_net_lay_out(struct hc_mem *m, const struct hc_limits *lim)
 	hc_index_init(&n->path_by_remote, m, lim->paths);
 	n->nconns = lim->peers ? conns_of(lim) : 0;
 	n->conns = hc_mem_take(m, n->nconns, sizeof(*n->conns));
+	hc_pool_init(&n->conn_pool, m, n->nconns);
+	hc_index_init_in(&n->conn_by_number, m, n->nconns, n->conns, number);
+	hc_links_init(&n->conn_links, m, n->nconns);
+	hc_links_init(&n->busy_links, m, lim->peers);
+	hc_timers_init(&n->timers, m, lim->peers + n->nconns + 1);
 	n->mail = hc_mem_take(m, lim->mail, sizeof(*n->mail));
 	n->mail_next = hc_mem_take(m, lim->mail, sizeof(*n->mail_next));
 	hc_pool_init(&n->mail_pool, m, lim->mail);
@@ -46,19 +51,54 @@ void hc_net_start(struct hc_core *c)
 	hc_beat_start(c);
 }
 
+/* Whose time has come: of a peer, a connection, or the ports. */
+static bool timeout(struct hc_core *c)
+{
+	struct hc_net *n = c->net;
+	const uint32_t at = hc_timers_take(&n->timers, c->now);
+
+	if (at == HC_NONE)
+		return false;
+	if (at < c->lim.peers)
+		hc_peer_timeout(c, at);
+	else if (at < c->lim.peers + n->nconns)
+		hc_conn_timeout(c, at - c->lim.peers);
+	else
+		hc_port_timeout(c);
+	return true;
+}
+
 bool hc_net_work(struct hc_core *c)
 {
-	return hc_beat_work(c) || hc_notice_work(c);
+	return hc_beat_work(c) || timeout(c) || hc_peer_work(c) || hc_notice_work(c);
 }
 
 uint64_t hc_net_deadline(const struct hc_core *c)
 {
 	const struct hc_net *n = c->net;
-	uint64_t first = n->other_at, beats = hc_beat_deadline(c);
+	const uint64_t timers = hc_timers_next(&n->timers);
+	uint64_t first = hc_beat_deadline(c);
 
-	if (n->notice_count)
+	if (n->notice_count || n->busy.count)
 		return c->now;
-	return beats < first ? beats : first;
+	if (timers < first)
+		first = timers;
+	return n->other_at < first ? n->other_at : first;
+}
+
+void hc_net_counts(const struct hc_core *c, struct hc_core_counts *counts)
+{
+	const struct hc_net *n = c->net;
+	uint32_t i;
+
+	for (i = 0; i < n->peer_pool.fresh; i++)
+		counts->peers_up += n->peers[i].used && n->peers[i].state == HC_W_node_state_UP;
+	for (i = 0; i < n->path_top; i++)
+		counts->paths_good += n->paths[i].id && n->paths[i].state == HC_W_path_state_NORMAL;
+	counts->peers = n->peer_pool.used;
+	counts->paths = n->path_pool.used;
+	counts->stalls = n->stalls;
+	counts->refused_datagrams = n->unknown_path + n->wrong_source + n->malformed + n->replays;
 }
 
 void hc_net_settings(struct hc_core *c)

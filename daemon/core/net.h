@@ -12,7 +12,8 @@
  * the other end finds the same path by its number, a hash of both endpoints.
  *
  *   peer.c       life of a peer: identity, states, what is told of it
- *   peer_conn.c  connections: dialling, hello, which one counts
+ *   peer_conn.c  connections: dialling, which one counts, what comes over them
+ *   peer_hello.c who speaks: checks of a hello, refusals
  *   peer_mail.c  numbered messages: queue, acknowledgement, sending again
  *   path.c       routes, paths
  *   path_state.c their states, flaps, what is told of them
@@ -28,6 +29,8 @@
 #define HC_NET_H
 
 #include "state.h"
+
+#include <string.h>
 
 #define HC_PEER_NONE  HC_NONE
 #define HC_PEER_PATHS 16u /* at most, for one peer */
@@ -57,6 +60,7 @@ struct hc_far_port {
 	uint32_t ask;  /* serial of the question for its route that is open, 0 = none */
 	uint32_t path; /* that it has, HC_NONE */
 	int route_error;
+	bool ourselves;       /* that address reaches ourselves: never dialled */
 	struct hc_addr local; /* our address, as the route says; family 0 = not known */
 	uint32_t route_mtu;   /* 0 = that of the port */
 };
@@ -64,34 +68,53 @@ struct hc_far_port {
 struct hc_peer {
 	bool used, known; /* known: identity below is what a hello said */
 	uint8_t state;    /* HC_W_node_state_* */
+	bool parted;      /* the peer said that it closes the connection: its end is no sign */
+	bool asked,
+		lives;    /* a rival came: the connection was asked whether it lives; it answered */
+	bool bounce_lies; /* beats were refused though it lived: not believed again until it is up
+			   */
 	uint32_t node;    /* index into core->nodes, HC_NONE until known */
-	uint64_t since;   /* of the state */
+	uint64_t conn;    /* that counts: welcomed both ways; 0 = none */
+	uint64_t heard_at; /* last sign of life that came over no path; HC_NEVER = none */
+	uint64_t lost_at;  /* a connection that counted ended, 0 = none did */
+	uint64_t since;    /* of the state */
 	/* identity, as its last accepted hello said */
 	uint8_t node_id[16], boot_id[16];
 	uint64_t cookie, incarnation;
 	uint32_t start;
 	uint16_t proto;
-	char name[HC_NAME_MAX + 1]; /* of the section until it is known */
+	uint16_t news; /* HC_W_event_code_*, to be told once it is up: NODE_RESTARTED, _REBORN; 0 */
+	char name[HC_NAME_MAX + 1]; /* as people see it; of the section until it is known */
 	char build[48];
 	uint64_t wish_ns; /* its heartbeat interval */
 	uint32_t wish_misses, wish_down;
+	uint64_t rival; /* cookie of another daemon with this identity, 0 = none */
 	/* where to dial */
 	bool configured;
+	char section[HC_NAME_MAX + 1]; /* [node NAME] */
 	struct hc_endpoint endpoints[HC_NODE_ENDPOINTS];
 	uint32_t nendpoints, next_endpoint;
+	uint32_t ourselves; /* a bit for each endpoint that reaches ourselves */
+	uint32_t twin;      /* another peer that this section turned out to be, HC_NONE */
 	/* connections */
-	uint64_t conn;    /* that counts, 0 = none */
 	uint64_t dialled; /* under way, 0 = none */
 	uint64_t dial_at; /* next attempt, HC_NEVER */
+	uint64_t conn_since;
 	uint32_t dial_backoff_ms, dials, conns;
-	uint16_t last_end; /* HC_W_conn_end_* of the last one that ended */
+	struct hc_list conn_list;   /* links: conn_links */
+	struct hc_endpoint address; /* of the last connection that counted, or the last attempt */
+	uint16_t last_end;          /* HC_W_conn_end_* of the last one that ended */
 	char last_error[160];
 	/* numbered messages; mail: cells of net->mail */
 	uint64_t stream_out, stream_in;
 	uint32_t sent, acked, received,
 		told; /* last sent, acknowledged; last that came, that we acked */
-	uint32_t mail_first, mail_last, mail_bytes, mail_count;
-	uint64_t ack_at; /* HC_NEVER: nothing to acknowledge */
+	uint32_t mail_first, mail_last, mail_bytes, mail_count; /* cells; HC_NONE = empty */
+	uint32_t unsent;    /* cell of the first frame that was not sent on this connection */
+	uint32_t ack_bytes; /* that came since `told` */
+	uint64_t ack_at;    /* HC_NEVER: nothing to acknowledge */
+	uint64_t overflows;
+	uint8_t busy; /* enum hc_peer_busy */
 	/* keys of beats */
 	uint32_t key_in, key_old, key_out; /* ids, 0 = none; old: accepted until old_until */
 	uint64_t old_until;
@@ -111,6 +134,11 @@ struct hc_peer {
 	/* comparison of what both hold of shared domains */
 	uint64_t digest, far_digest, differ_a, differ_b;
 	uint32_t differ_run, sums;
+};
+enum hc_peer_busy { /* what a peer is still to be told */
+		    PEER_RESUMES = 1,
+		    PEER_PORTS = 2,
+		    PEER_HOLDS = 4,
 };
 
 /* When a path has to be looked at, and when it sends, stand in arrays of their own: hc_net. */
@@ -171,14 +199,25 @@ struct hc_path {
 	char cause_text[160];
 };
 
-struct hc_conn {         /* connections that are not a peer's yet */
+/* A control connection, from the dial or its coming in to its end. */
+struct hc_conn {
 	uint64_t number; /* 0 = free */
 	uint32_t peer;   /* that it was dialled for, or that it belongs to; HC_NONE */
 	struct hc_endpoint local, remote;
-	uint64_t limit;                 /* hello and welcome by then */
-	bool up, said, heard, welcomed; /* our hello went; theirs came; their welcome came */
-	uint32_t key_in;                /* id that our hello announced */
+	uint64_t limit; /* hello and welcome by then */
+	bool up;
+	bool said, heard;         /* our hello with a key went; theirs came and was accepted */
+	bool chosen, welcomed;    /* our welcome went; theirs came */
+	bool parted;              /* they said why they close it */
+	uint32_t key_in, key_out; /* ids that both hellos announced */
+	uint64_t stream;          /* theirs */
 };
+
+/* A refusal that was told, so that it is not told again at once. */
+struct hc_told {
+	uint64_t key, until;
+};
+#define HC_TOLD 32u
 
 struct hc_notice {
 	uint16_t kind; /* HC_W_event_code_* */
@@ -201,7 +240,17 @@ struct hc_net {
 	struct hc_index path_by_id, path_by_remote;
 	struct hc_conn *conns;
 	uint32_t nconns;
+	struct hc_pool conn_pool;
+	struct hc_index conn_by_number;
+	struct hc_links conn_links; /* of the connections of a peer */
 	uint64_t conn_serial;
+	struct hc_timers timers; /* of peers, then connections, then the ports */
+	struct hc_list busy;     /* peers that are still to be told something */
+	struct hc_links busy_links;
+	struct hc_told told[HC_TOLD];
+	uint32_t told_next;
+	uint32_t hold_ms;  /* we stop and come back: beats carry HOLDS; 0 = no */
+	bool ports_chosen; /* candidates were logged once */
 	uint8_t (*mail)[1024];
 	uint32_t *mail_next;
 	struct hc_pool mail_pool;
@@ -218,7 +267,7 @@ struct hc_net {
 	uint64_t wish_ns, wish_lo, wish_hi,
 		wish_until;        /* ours; while it changes: the faster, the slower */
 	uint32_t ask_cursor, asks; /* peers whose routes are to be asked: next, how many */
-	uint64_t other_at;         /* next of all else: dials, acks, graces, probes */
+	uint64_t other_at;         /* next of what has no timer: nothing yet */
 	uint64_t stalls, stalled_ns, stall_told_at; /* told: HC_NEVER = never */
 	uint64_t node_changes, path_changes, port_changes;
 	uint64_t unknown_path, wrong_source, malformed, replays;
@@ -229,6 +278,7 @@ void hc_net_start(struct hc_core *c);
 /* One unit of what is due at c->now; false: nothing is. */
 bool hc_net_work(struct hc_core *c);
 uint64_t hc_net_deadline(const struct hc_core *c);
+void hc_net_counts(const struct hc_core *c, struct hc_core_counts *counts);
 /* The settings have changed. */
 void hc_net_settings(struct hc_core *c);
 
@@ -238,6 +288,7 @@ void hc_notice(struct hc_core *c, enum hc_level level, uint16_t kind, uint32_t n
 bool hc_notice_work(struct hc_core *c);
 
 /* ---- port.c ---- */
+void hc_port_timeout(struct hc_core *c); /* the changes of a moment are told together */
 void hc_port_fact(struct hc_core *c, const struct hc_port_fact *fact);
 /* What is to be said of an address of a port: HC_W_port_verdict_*. */
 uint8_t hc_port_verdict(const struct hc_core *c, const struct hc_port_slot *p, uint32_t addr);
@@ -253,8 +304,8 @@ void hc_port_ourselves(struct hc_core *c, const struct hc_addr *addr);
 void hc_peer_fact(struct hc_core *c, const struct hc_node_fact *fact);
 uint32_t hc_peer_find(const struct hc_core *c, const uint8_t node_id[16]);
 struct hc_peer *hc_peer_get(struct hc_core *c, uint32_t peer);
-/* The peer has a new identity, start or incarnation, or is back: what the hello said. */
-void hc_peer_up(struct hc_core *c, uint32_t peer, const struct hc_m_peer_hello *hello);
+/* Both welcomes went over the connection that counts now. */
+void hc_peer_up(struct hc_core *c, uint32_t peer);
 /* Its kernel says that its daemon is gone. */
 void hc_peer_daemon_down(struct hc_core *c, uint32_t peer, const char *why);
 /* No path is left (last = state of the paths), or a path is there again. */
@@ -263,9 +314,31 @@ void hc_peer_paths_changed(struct hc_core *c, uint32_t peer);
 void hc_peer_alive(struct hc_core *c, uint32_t peer);
 /* Frames of paths to it are not judged now: its daemon is down or on hold. */
 bool hc_peer_excused(const struct hc_core *c, const struct hc_peer *p);
+/* Last sign of life, on whatever way; HC_NEVER = none. */
+uint64_t hc_peer_heard_at(const struct hc_core *c, const struct hc_peer *p);
 void hc_peer_timeout(struct hc_core *c, uint32_t peer);
 uint64_t hc_peer_deadline(const struct hc_core *c, const struct hc_peer *p);
 void hc_peer_hold(struct hc_core *c, uint32_t hold_ms); /* tell all: we stop and come back */
+void hc_peer_unreachable(struct hc_core *c, uint32_t peer, const char *why);
+/* The connection that counted is gone, for a reason of HC_W_conn_end_*. */
+void hc_peer_parted(struct hc_core *c, uint32_t peer, uint16_t end, const char *why);
+/* Its deadlines may have changed. */
+void hc_peer_arm(struct hc_core *c, uint32_t peer);
+void hc_peer_busy(struct hc_core *c, uint32_t peer, uint8_t what);
+bool hc_peer_work(struct hc_core *c);
+void hc_peer_tell_ports(struct hc_core *c); /* ours have changed */
+/* What it announces; keeps what is known of ports that stay. */
+void hc_peer_ports(struct hc_core *c, uint32_t peer, const struct hc_arr *ports);
+/* A new peer without identity; HC_NONE: no room. */
+uint32_t hc_peer_new(struct hc_core *c);
+void hc_peer_identify(struct hc_core *c, uint32_t peer, const struct hc_m_peer_hello *m);
+/* The section `from` names the node that `peer` is. */
+void hc_peer_merge(struct hc_core *c, uint32_t from, uint32_t peer);
+/* We are the one of the two that chooses the connection. */
+static inline bool hc_peer_chooses(const struct hc_core *c, const struct hc_peer *p)
+{
+	return memcmp(c->self.node_id, p->node_id, 16) < 0;
+}
 /* The peer says that it stops and comes back: peer_hold, or 0 and a beat with HC_BEAT_HOLDS. */
 void hc_peer_on_hold(struct hc_core *c, uint32_t peer, uint32_t hold_ms);
 
@@ -274,6 +347,30 @@ void hc_peer_conn_up(struct hc_core *c, const struct hc_event *ev);
 void hc_peer_conn_lost(struct hc_core *c, const struct hc_event *ev);
 void hc_peer_conn_msg(struct hc_core *c, const struct hc_event *ev);
 void hc_peer_dial(struct hc_core *c, uint32_t peer);
+/* Dial at `delay_ms` from now, unless that is due earlier or under way. */
+void hc_peer_dial_in(struct hc_core *c, uint32_t peer, uint32_t delay_ms);
+void hc_peer_back_off(struct hc_core *c, uint32_t peer); /* a dial failed: the next one later */
+void hc_peer_dial_path(struct hc_core *c, uint32_t peer, uint32_t path); /* from its address */
+struct hc_conn *hc_conn_find(struct hc_core *c, uint64_t number);
+void hc_conn_send(struct hc_core *c, uint64_t number, uint32_t id, int32_t status,
+		  const struct hc_desc *d, const void *msg);
+/* End it; `why`, if any, is said first, so that the peer does not take it for our death. */
+void hc_conn_close(struct hc_core *c, struct hc_conn *k, uint16_t refusal, const char *why);
+void hc_conn_close_all(struct hc_core *c, uint32_t peer, const struct hc_conn *but);
+void hc_conn_own(struct hc_core *c, struct hc_conn *k, uint32_t peer);
+void hc_conn_timeout(struct hc_core *c, uint32_t slot);
+/* All that is heard and said; choose it if that is ours to do. */
+void hc_conn_heard(struct hc_core *c, struct hc_conn *k);
+
+/* ---- peer_hello.c ---- */
+void hc_hello_say(struct hc_core *c, struct hc_conn *k);
+void hc_hello_on(struct hc_core *c, struct hc_conn *k, const struct hc_frame *f);
+void hc_hello_refused(struct hc_core *c, struct hc_conn *k, const struct hc_m_peer_refuse *m);
+/* Tell people of a refusal, but not again and again. */
+void hc_refusal_notice(struct hc_core *c, uint16_t code, uint32_t node,
+		       const struct hc_endpoint *at, const char *text);
+/* The dial over k reached this node itself. */
+void hc_hello_ourselves(struct hc_core *c, struct hc_conn *k);
 
 /* ---- peer_mail.c ---- */
 /* Queue a message and send it if there is a connection. 0, or HC_E_LIMIT: the stream is broken. */
@@ -283,6 +380,8 @@ int hc_peer_take(struct hc_core *c, uint32_t peer, const struct hc_frame *f);
 void hc_peer_acknowledge(struct hc_core *c, uint32_t peer, uint32_t number);
 void hc_peer_resume(struct hc_core *c, uint32_t peer, uint32_t received);
 void hc_peer_mail_drop(struct hc_core *c, uint32_t peer); /* a new stream begins */
+void hc_peer_mail_send(struct hc_core *c, uint32_t peer); /* the next one that was not sent */
+void hc_peer_mail_ack(struct hc_core *c, uint32_t peer);  /* say what came */
 
 /* ---- path.c ---- */
 /* A peer announced its ports, ours have changed, or routes have: ask for the routes anew. */
@@ -327,7 +426,10 @@ void hc_probe_too_big(struct hc_core *c, uint32_t path, uint32_t mtu);
 void hc_probe_timeout(struct hc_core *c, uint32_t path);
 uint64_t hc_probe_deadline(const struct hc_core *c, const struct hc_path *p);
 
-/* ---- netview.c: rows for view.c ---- */
+/* ---- netview.c: rows for view.c; the next cursor, 0 at the end ---- */
 struct hc_view_page;
+uint64_t hc_netview_nodes(struct hc_view_page *g, uint64_t at);
+uint64_t hc_netview_paths(struct hc_view_page *g, uint64_t at);
+uint64_t hc_netview_ports(struct hc_view_page *g, uint64_t at);
 
 #endif

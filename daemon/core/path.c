@@ -286,6 +286,8 @@ static void ask(struct hc_core *c, uint32_t peer)
 	uint32_t i;
 
 	for (i = 0; i < p->nports; i++) {
+		if (p->ports[i].ourselves)
+			continue;
 		p->ports[i].ask = ask_number(c->net, peer, i);
 		a = hc_emit_action(c, HC_ACT_ROUTE);
 		a->u.route.ask = p->ports[i].ask;

@@ -1,81 +1,777 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Peers: who they are, whether they are there, and what is told of it.
+ *
+ *   UNKNOWN      a section of the configuration that was not dialled yet
+ *   CONNECTING   it is dialled
+ *   UP           both welcomes went; paths and beats are judged
+ *   HOLD         it said that it stops and comes back: nothing is judged until then
+ *   DAEMON_DOWN  its kernel said that its daemon is gone: node and paths live, nothing is judged
+ *                for the grace
+ *   UNREACHABLE  the grace is over, or no path is left
+ *   REFUSED      one of us turned the other away
+ *
+ * The end of a connection alone makes nobody unreachable: it is dialled again at once, and the
+ * beats say what is true. A peer is dialled for ever. One that comes back within the grace as the
+ * same incarnation has lost nothing; each change is one notice with node, address and cause.
+ *
+ * A peer that nobody configured, and that is unreachable, makes room for a new one when the table
+ * is full.
+ */
+#include "emit.h"
 #include "net.h"
+#include "rng.h"
 
-void hc_peer_fact(struct hc_core *c, const struct hc_node_fact *fact)
+#include <stdio.h>
+
+#define HOLD_MAX_MS 600000u
+#define ALIVE_NS    20000000u /* a frame this late after the end was not under way before */
+#define SILENCE_NS  1000000000u
+#define MS          1000000u
+
+struct hc_peer *hc_peer_get(struct hc_core *c, uint32_t peer)
 {
-	(void)c;
-	(void)fact;
+	hc_assert(peer < c->lim.peers && c->net->peers[peer].used);
+	return &c->net->peers[peer];
+}
+
+static uint64_t id_key(const uint8_t node_id[16])
+{
+	uint64_t key;
+
+	memcpy(&key, node_id, sizeof(key));
+	return key;
 }
 
 uint32_t hc_peer_find(const struct hc_core *c, const uint8_t node_id[16])
 {
-	(void)c;
-	(void)node_id;
+	const struct hc_net *n = c->net;
+	uint32_t i;
+
+	for (i = hc_index_find(&n->peer_by_id, id_key(node_id)); i != HC_NONE;
+	     i = hc_index_next(&n->peer_by_id, i))
+		if (!memcmp(n->peers[i].node_id, node_id, 16))
+			return i;
 	return HC_NONE;
 }
 
-struct hc_peer *hc_peer_get(struct hc_core *c, uint32_t peer)
+/* ---- making and forgetting ---- */
+
+static void forget(struct hc_core *c, uint32_t peer)
 {
-	(void)c;
-	(void)peer;
-	return 0;
+	struct hc_peer *p = hc_peer_get(c, peer);
+	struct hc_net *n = c->net;
+
+	hc_conn_close_all(c, peer, NULL);
+	if (p->known) {
+		hc_path_drop_all(c, peer);
+		hc_index_del(&n->peer_by_id, peer);
+	}
+	if (p->node != HC_NONE)
+		c->nodes[p->node].peer = HC_NONE;
+	hc_peer_mail_drop(c, peer);
+	if (p->busy)
+		hc_list_del(&n->busy, &n->busy_links, peer);
+	hc_timers_set(&n->timers, peer, HC_NEVER);
+	n->asks -= p->ask_routes;
+	memset(p, 0, sizeof(*p));
+	hc_pool_put(&n->peer_pool, peer);
+	n->node_changes++;
 }
 
-void hc_peer_up(struct hc_core *c, uint32_t peer, const struct hc_m_peer_hello *hello)
+/* The one that is unreachable for the longest time, and that nobody asked for. */
+static void make_room(struct hc_core *c)
 {
-	(void)c;
-	(void)peer;
-	(void)hello;
+	struct hc_net *n = c->net;
+	uint32_t i, oldest = HC_NONE;
+
+	for (i = 0; i < n->peer_pool.fresh; i++)
+		if (n->peers[i].used && !n->peers[i].configured &&
+		    n->peers[i].state == HC_W_node_state_UNREACHABLE &&
+		    (oldest == HC_NONE || n->peers[i].since < n->peers[oldest].since))
+			oldest = i;
+	if (oldest != HC_NONE)
+		forget(c, oldest);
+}
+
+uint32_t hc_peer_new(struct hc_core *c)
+{
+	struct hc_net *n = c->net;
+	struct hc_peer *p;
+	uint32_t peer;
+
+	if (n->peer_pool.used == n->peer_pool.cap)
+		make_room(c);
+	peer = hc_pool_get(&n->peer_pool);
+	if (peer == HC_NONE)
+		return peer;
+	p = &n->peers[peer];
+	*p = (struct hc_peer){.used = true,
+			      .node = HC_NONE,
+			      .twin = HC_NONE,
+			      .since = c->now,
+			      .heard_at = HC_NEVER,
+			      .dial_at = HC_NEVER,
+			      .grace_until = HC_NEVER,
+			      .ack_at = HC_NEVER,
+			      .old_until = HC_NEVER,
+			      .unsent = HC_NONE,
+			      .mail_first = HC_NONE,
+			      .mail_last = HC_NONE};
+	hc_peer_mail_drop(c, peer);
+	n->node_changes++;
+	return peer;
+}
+
+/* ---- identity ---- */
+
+static void suffixed(const char *name, const uint8_t id[16], char to[HC_NAME_MAX + 1])
+{
+	snprintf(to, HC_NAME_MAX + 1, "%.*s#%02x%02x", (int)HC_NAME_MAX - 5, name, id[0], id[1]);
+}
+
+/* Two nodes of one name are told apart by the start of their identities. */
+static void name_it(struct hc_core *c, struct hc_peer *p, struct hc_str said)
+{
+	char name[HC_NAME_MAX + 1];
+	uint32_t other;
+
+	hc_str_copy(said, name, sizeof(name));
+	other = hc_core_node_named(c, name);
+	if (other != HC_NONE && memcmp(c->nodes[other].id, p->node_id, 16) != 0)
+		suffixed(name, p->node_id, p->name);
+	else
+		memcpy(p->name, name, sizeof(name));
+	hc_core_node(c, p->node_id, p->name);
+}
+
+static void news(struct hc_peer *p, const struct hc_m_peer_hello *m)
+{
+	if (p->incarnation != m->incarnation)
+		p->news = HC_W_event_code_NODE_REBORN;
+	else if ((p->start != m->start || p->cookie != m->cookie) && !p->news)
+		p->news = HC_W_event_code_NODE_RESTARTED;
+}
+
+static void remember(struct hc_core *c, struct hc_peer *p, const struct hc_m_peer_hello *m)
+{
+	memcpy(p->boot_id, m->boot_id.b, 16);
+	p->cookie = m->cookie;
+	p->incarnation = m->incarnation;
+	p->start = m->start;
+	p->proto = m->proto_max < HC_PROTO_MAX ? m->proto_max : HC_PROTO_MAX;
+	p->wish_ns = (uint64_t)m->interval_ms * MS;
+	p->wish_misses = m->misses;
+	p->wish_down = m->down_misses;
+	hc_str_copy(m->build, p->build, sizeof(p->build));
+	name_it(c, p, m->name);
+	c->net->node_changes++;
+}
+
+/* Room for its node is there: that was looked at before. */
+void hc_peer_identify(struct hc_core *c, uint32_t peer, const struct hc_m_peer_hello *m)
+{
+	struct hc_peer *p = hc_peer_get(c, peer);
+
+	if (p->known) {
+		news(p, m);
+	} else {
+		memcpy(p->node_id, m->node_id.b, 16);
+		hc_index_add(&c->net->peer_by_id, id_key(p->node_id), peer);
+		p->known = true;
+	}
+	remember(c, p, m);
+	p->node = hc_core_find_node(c, p->node_id);
+	hc_assert(p->node != HC_NONE);
+	c->nodes[p->node].peer = peer;
+	hc_peer_ports(c, peer, &m->ports);
+}
+
+/* ---- its ports ---- */
+
+static bool far_port(const struct hc_m_node_port *m, struct hc_far_port *to)
+{
+	static const uint8_t zero[16];
+
+	*to = (struct hc_far_port){.at.addr.family = m->family,
+				   .at.port = m->port,
+				   .mtu = m->mtu,
+				   .mbps = m->mbps,
+				   .prefix = m->prefix,
+				   .last = m->last,
+				   .path = HC_NONE};
+	memcpy(to->at.addr.bytes, m->addr.b, m->family == 4 ? 4 : 16);
+	hc_str_copy(m->name, to->name, sizeof(to->name));
+	return (m->family == 4 || m->family == 6) && m->port && memcmp(m->addr.b, zero, 16) != 0 &&
+	       !hc_addr_is_link_local(&to->at.addr);
+}
+
+static void keep_port(const struct hc_peer *p, struct hc_far_port *f)
+{
+	const struct hc_far_port fresh = *f;
+	uint32_t i;
+
+	for (i = 0; i < p->nports; i++)
+		if (hc_endpoint_eq(&p->ports[i].at, &f->at)) {
+			*f = p->ports[i];
+			f->mtu = fresh.mtu;
+			f->mbps = fresh.mbps;
+			f->prefix = fresh.prefix;
+			f->last = fresh.last;
+			memcpy(f->name, fresh.name, sizeof(f->name));
+		}
+}
+
+/* An address that we have, too, leads to ourselves: two hosts with the same container bridge. */
+static bool is_ours(const struct hc_core *c, const struct hc_endpoint *at)
+{
+	const struct hc_net *n = c->net;
+	uint32_t i, k;
+
+	for (i = 0; at->port == c->self.port && i < n->nports; i++)
+		for (k = 0; n->ports[i].fact.present && k < n->ports[i].fact.naddrs; k++)
+			if (hc_addr_eq(&n->ports[i].fact.addrs[k].addr, &at->addr))
+				return true;
+	return false;
+}
+
+/* The same endpoint twice is one port. */
+static bool is_in(const struct hc_far_port *ports, uint32_t count, const struct hc_endpoint *at)
+{
+	uint32_t i;
+
+	for (i = 0; i < count; i++)
+		if (hc_endpoint_eq(&ports[i].at, at))
+			return true;
+	return false;
+}
+
+void hc_peer_ports(struct hc_core *c, uint32_t peer, const struct hc_arr *ports)
+{
+	struct hc_peer *p = hc_peer_get(c, peer);
+	struct hc_far_port now[HC_PEER_PORTS], f;
+	struct hc_m_node_port m;
+	struct hc_arr a;
+	uint32_t count = 0, last;
+
+	for (last = 0; last < 2; last++) /* those of last resort get what room is left */
+		for (a = *ports; hc_arr_next(&a, &hc_desc_node_port, HC_PROTO_MAX, &m);) {
+			if (count == HC_PEER_PORTS || !!m.last != last || !far_port(&m, &f) ||
+			    is_in(now, count, &f.at))
+				continue;
+			keep_port(p, &f);
+			f.ourselves = f.ourselves || is_ours(c, &f.at);
+			now[count++] = f;
+		}
+	memcpy(p->ports, now, count * sizeof(now[0]));
+	p->nports = count;
+	c->net->node_changes++;
+}
+
+/* ---- sections of the configuration ---- */
+
+static uint32_t of_section(const struct hc_core *c, const char *name)
+{
+	const struct hc_net *n = c->net;
+	uint32_t i;
+
+	for (i = 0; i < n->peer_pool.fresh; i++)
+		if (n->peers[i].used && n->peers[i].configured &&
+		    !strcmp(n->peers[i].section, name))
+			return i;
+	return HC_NONE;
+}
+
+/* It goes when nothing else is known of it; else it is a peer that came by itself. */
+static void section_gone(struct hc_core *c, uint32_t peer)
+{
+	struct hc_peer *p = hc_peer_get(c, peer);
+
+	if (!p->known) {
+		forget(c, peer);
+		return;
+	}
+	p->configured = false;
+	p->section[0] = '\0';
+	p->nendpoints = p->ourselves = 0;
+	c->net->node_changes++;
+}
+
+static void no_room(struct hc_core *c, const char *name)
+{
+	char text[HC_NAME_MAX + 96];
+
+	HC_TEXT(text, "section [node %s] is left out: peers_max = %u is reached", name,
+		c->lim.peers);
+	hc_emit_log(c, HC_LOG_ERROR, 0, 0, HC_NONE, text);
+}
+
+static void set_section(struct hc_core *c, uint32_t peer, const struct hc_node_fact *f)
+{
+	struct hc_peer *p = hc_peer_get(c, peer);
+
+	if (!p->known)
+		hc_str_copy(hc_str(f->name), p->name, sizeof(p->name));
+	hc_str_copy(hc_str(f->name), p->section, sizeof(p->section));
+	p->configured = true;
+	memcpy(p->endpoints, f->endpoints, sizeof(p->endpoints));
+	p->nendpoints = f->nendpoints;
+	p->ourselves = p->next_endpoint = 0;
+	c->net->node_changes++;
+	if (!c->self.peers) {
+		HC_TEXT(p->last_error, "this node works alone: it has no cluster key");
+		return;
+	}
+	if (!p->conn) {
+		p->dial_backoff_ms = 0;
+		hc_peer_dial_in(c, peer, 0);
+	}
+}
+
+void hc_peer_fact(struct hc_core *c, const struct hc_node_fact *fact)
+{
+	uint32_t peer = of_section(c, fact->name);
+
+	hc_assert(fact->nendpoints <= HC_NODE_ENDPOINTS);
+	if (!fact->present) {
+		if (peer != HC_NONE)
+			section_gone(c, peer);
+		return;
+	}
+	if (peer == HC_NONE)
+		peer = hc_peer_new(c);
+	if (peer == HC_NONE)
+		no_room(c, fact->name);
+	else
+		set_section(c, peer, fact);
+}
+
+/* Its slot is free afterwards, unless that node has a section already. */
+void hc_peer_merge(struct hc_core *c, uint32_t from, uint32_t peer)
+{
+	struct hc_peer *f = hc_peer_get(c, from), *p = hc_peer_get(c, peer);
+	char text[3 * HC_NAME_MAX];
+
+	if (f->known)
+		return; /* another node answers there now: the next dial goes elsewhere */
+	if (!p->configured) {
+		p->configured = true;
+		memcpy(p->section, f->section, sizeof(p->section));
+		memcpy(p->endpoints, f->endpoints, sizeof(p->endpoints));
+		p->nendpoints = f->nendpoints;
+		p->ourselves = f->ourselves;
+		forget(c, from);
+		return;
+	}
+	f->twin = peer;
+	f->dial_at = HC_NEVER;
+	HC_TEXT(text, "section [node %.100s] names node %.100s, as section [node %.100s] does",
+		f->section, p->name, p->section);
+	hc_emit_log(c, HC_LOG_WARN, 0, 0, HC_NONE, text);
+	hc_str_copy(hc_str(text), f->last_error, sizeof(f->last_error));
+	hc_peer_arm(c, from);
+}
+
+/* ---- what is to be told to it ---- */
+
+void hc_peer_busy(struct hc_core *c, uint32_t peer, uint8_t what)
+{
+	struct hc_peer *p = hc_peer_get(c, peer);
+
+	if (!p->busy)
+		hc_list_push(&c->net->busy, &c->net->busy_links, peer);
+	p->busy |= what;
+}
+
+static void say_ports(struct hc_core *c, uint32_t peer)
+{
+	struct hc_m_peer_ports m;
+
+	hc_port_announce(c, &m.ports);
+	hc_peer_send(c, peer, &hc_desc_peer_ports, &m);
+	hc_path_routes(c, peer);
+}
+
+/* One of them. Numbered ones go after what is resumed: else an old word would come last. */
+bool hc_peer_work(struct hc_core *c)
+{
+	struct hc_net *n = c->net;
+	const uint32_t peer = hc_list_first(&n->busy);
+	const struct hc_m_peer_hold hold = {.hold_ms = n->hold_ms};
+	struct hc_peer *p;
+	uint8_t what;
+
+	if (peer == HC_NONE)
+		return false;
+	p = hc_peer_get(c, peer);
+	if (p->busy & PEER_RESUMES && p->conn && p->unsent != HC_NONE) {
+		hc_peer_mail_send(c, peer);
+		return true;
+	}
+	what = p->busy;
+	p->busy = 0;
+	hc_list_del(&n->busy, &n->busy_links, peer);
+	if (what & PEER_PORTS)
+		say_ports(c, peer);
+	if (what & PEER_HOLDS)
+		hc_peer_send(c, peer, &hc_desc_peer_hold, &hold);
+	return true;
+}
+
+/* Also to those that are not connected: what they get later must not be an older word. */
+void hc_peer_tell_ports(struct hc_core *c)
+{
+	struct hc_net *n = c->net;
+	uint32_t i;
+
+	for (i = 0; i < n->peer_pool.fresh; i++) {
+		struct hc_peer *p = &n->peers[i];
+		uint32_t k;
+
+		if (!p->used)
+			continue;
+		p->ourselves = 0; /* what reached ourselves may lead elsewhere now */
+		for (k = 0; k < p->nports; k++)
+			p->ports[k].ourselves = false;
+		if (p->known && (p->conn || p->mail_count))
+			hc_peer_busy(c, i, PEER_PORTS);
+		else if (!p->conn && c->self.peers)
+			hc_peer_dial_in(c, i, 0);
+	}
+}
+
+void hc_peer_hold(struct hc_core *c, uint32_t hold_ms)
+{
+	struct hc_net *n = c->net;
+	uint32_t i;
+
+	n->hold_ms = hold_ms;
+	for (i = 0; i < n->peer_pool.fresh; i++)
+		if (n->peers[i].used && n->peers[i].conn)
+			hc_peer_busy(c, i, PEER_HOLDS);
+}
+
+/* ---- states ---- */
+
+static void become(struct hc_core *c, struct hc_peer *p, uint8_t state)
+{
+	if (p->state == state)
+		return;
+	p->state = state;
+	p->since = c->now;
+	c->net->node_changes++;
+}
+
+/* "node b at 192.0.2.2:16660: ..." */
+static void tell(struct hc_core *c, enum hc_level level, uint16_t kind, const struct hc_peer *p,
+		 const char *what)
+{
+	char text[256], at[HC_ENDPOINT_TEXT_MAX] = "an unknown address";
+
+	if (p->address.addr.family)
+		hc_endpoint_text(&p->address, at);
+	HC_TEXT(text, "node %.64s at %s: %s", p->name, at, what);
+	hc_notice(c, level, kind, p->node == HC_NONE ? HC_SELF_NODE : p->node, text);
+}
+
+static void tell_news(struct hc_core *c, struct hc_peer *p, uint8_t was)
+{
+	const uint16_t kind = p->news ? p->news : (uint16_t)HC_W_event_code_NODE_UP;
+	char text[128];
+
+	if (p->news == HC_W_event_code_NODE_RESTARTED)
+		HC_TEXT(text, "daemon restarted, state intact (start %u)", p->start);
+	else if (p->news == HC_W_event_code_NODE_REBORN)
+		HC_TEXT(text, "it begins anew: its earlier state is lost (incarnation %016llx)",
+			(unsigned long long)p->incarnation);
+	else if (was == HC_W_node_state_UP)
+		return; /* another connection, nothing else */
+	else if (was == HC_W_node_state_HOLD || was == HC_W_node_state_DAEMON_DOWN)
+		HC_TEXT(text, "connected again, the same daemon: it was not gone");
+	else if (was == HC_W_node_state_UNREACHABLE)
+		HC_TEXT(text, "reachable again, the same daemon");
+	else
+		HC_TEXT(text, "connected (start %u, build %.60s)", p->start, p->build);
+	tell(c, kind == HC_W_event_code_NODE_REBORN ? HC_LOG_WARN : HC_LOG_INFO, kind, p, text);
+}
+
+void hc_peer_up(struct hc_core *c, uint32_t peer)
+{
+	struct hc_peer *p = hc_peer_get(c, peer);
+	const uint8_t was = p->state;
+
+	p->restarts += p->news != 0;
+	p->heard_at = c->now;
+	p->grace_until = p->dial_at = HC_NEVER;
+	p->dial_backoff_ms = p->dials = 0;
+	p->parted = p->asked = p->lives = p->bounce_lies = false;
+	p->rival = 0;
+	p->last_error[0] = '\0';
+	become(c, p, HC_W_node_state_UP);
+	tell_news(c, p, was);
+	p->news = 0;
+	hc_path_routes(c, peer);
+	hc_peer_arm(c, peer);
 }
 
 void hc_peer_daemon_down(struct hc_core *c, uint32_t peer, const char *why)
 {
-	(void)c;
-	(void)peer;
-	(void)why;
+	struct hc_peer *p = hc_peer_get(c, peer);
+	char text[200];
+
+	if (p->state != HC_W_node_state_UP || p->bounce_lies)
+		return;
+	become(c, p, HC_W_node_state_DAEMON_DOWN);
+	p->downs++;
+	p->lost_at = c->now;
+	p->grace_until = c->now + c->set.daemon_grace_ns;
+	hc_str_copy(hc_str(why), p->last_error, sizeof(p->last_error));
+	HC_TEXT(text, "its daemon is down (%.110s); its paths stay as they are for %llu ms", why,
+		(unsigned long long)(c->set.daemon_grace_ns / MS));
+	tell(c, HC_LOG_WARN, HC_W_event_code_DAEMON_DOWN, p, text);
+	if (!p->conn)
+		hc_peer_dial_in(c, peer, 0);
+	hc_peer_arm(c, peer);
 }
 
-void hc_peer_paths_changed(struct hc_core *c, uint32_t peer)
+void hc_peer_on_hold(struct hc_core *c, uint32_t peer, uint32_t hold_ms)
 {
-	(void)c;
-	(void)peer;
+	struct hc_peer *p = hc_peer_get(c, peer);
+	const uint64_t ms = hold_ms < HOLD_MAX_MS ? hold_ms : HOLD_MAX_MS;
+	char text[96];
+
+	if (p->state != HC_W_node_state_UP)
+		return;
+	become(c, p, HC_W_node_state_HOLD);
+	p->grace_until = c->now + (ms ? ms * MS : c->set.daemon_grace_ns);
+	HC_TEXT(text, "its daemon restarts as planned: nothing is judged for %llu ms",
+		(unsigned long long)((p->grace_until - c->now) / MS));
+	tell(c, HC_LOG_INFO, HC_W_event_code_NODE_HOLD, p, text);
+	hc_peer_arm(c, peer);
 }
 
-void hc_peer_alive(struct hc_core *c, uint32_t peer)
+static void paths_down(struct hc_core *c, uint32_t peer, const char *why)
 {
-	(void)c;
-	(void)peer;
+	const struct hc_peer *p = hc_peer_get(c, peer);
+	uint32_t i;
+
+	for (i = 0; i < p->npaths; i++)
+		if (c->net->paths[p->paths[i]].state != HC_W_path_state_DOWN)
+			hc_path_set(c, p->paths[i], HC_W_path_state_DOWN, HC_W_path_cause_NODE,
+				    why);
+}
+
+void hc_peer_unreachable(struct hc_core *c, uint32_t peer, const char *why)
+{
+	struct hc_peer *p = hc_peer_get(c, peer);
+
+	become(c, p, HC_W_node_state_UNREACHABLE);
+	p->grace_until = HC_NEVER;
+	hc_str_copy(hc_str(why), p->last_error, sizeof(p->last_error));
+	tell(c, HC_LOG_ERROR, HC_W_event_code_NODE_UNREACHABLE, p, why);
+	if (p->conn) {
+		/* what was sent on it may come hours later, or never: mail goes on with the next */
+		p->conn = 0;
+		p->unsent = HC_NONE;
+		p->lost_at = c->now;
+	}
+	hc_conn_close_all(c, peer, NULL);
+	paths_down(c, peer, why);
+	hc_peer_dial_in(c, peer, 0);
+	hc_peer_arm(c, peer);
+}
+
+static void grace_over(struct hc_core *c, uint32_t peer)
+{
+	struct hc_peer *p = hc_peer_get(c, peer);
+	const bool held = p->state == HC_W_node_state_HOLD;
+	char text[128];
+
+	p->grace_until = HC_NEVER;
+	if (p->conn) { /* it did not stop, or only its beats were refused */
+		become(c, p, HC_W_node_state_UP);
+		tell(c, HC_LOG_INFO, HC_W_event_code_NODE_UP, p,
+		     held ? "it said that it restarts, and did not" : "its connection lives");
+		return;
+	}
+	HC_TEXT(text, "its daemon did not come back within %llu ms",
+		(unsigned long long)((c->now - p->since) / MS));
+	hc_peer_unreachable(c, peer, text);
 }
 
 bool hc_peer_excused(const struct hc_core *c, const struct hc_peer *p)
 {
 	(void)c;
-	(void)p;
-	return false;
+	return p->state == HC_W_node_state_HOLD || p->state == HC_W_node_state_DAEMON_DOWN;
+}
+
+/* ---- signs of life ---- */
+
+uint64_t hc_peer_heard_at(const struct hc_core *c, const struct hc_peer *p)
+{
+	uint64_t last = p->heard_at, at;
+	uint32_t i;
+
+	for (i = 0; i < p->npaths; i++) {
+		at = c->net->paths[p->paths[i]].heard_at;
+		if (at != HC_NEVER && (last == HC_NEVER || at > last))
+			last = at;
+	}
+	return last;
+}
+
+/* The first frame after a silence, or after the connection ended: dial soon. */
+static void dial_soon(struct hc_core *c, uint32_t peer, uint64_t heard_before)
+{
+	struct hc_peer *p = hc_peer_get(c, peer);
+
+	if (heard_before != HC_NEVER && c->now - heard_before < SILENCE_NS &&
+	    heard_before >= p->lost_at)
+		return;
+	p->dial_backoff_ms = 0;
+	hc_peer_dial_in(c, peer, 0);
+}
+
+void hc_peer_alive(struct hc_core *c, uint32_t peer)
+{
+	struct hc_peer *p = hc_peer_get(c, peer);
+	const uint64_t before = p->heard_at;
+
+	p->heard_at = c->now;
+	if (p->conn && p->state == HC_W_node_state_UP)
+		return;
+	if (p->state == HC_W_node_state_DAEMON_DOWN && c->now - p->since > ALIVE_NS) {
+		p->bounce_lies = p->conn != 0;
+		p->grace_until = HC_NEVER;
+		become(c, p, HC_W_node_state_UP);
+		tell(c, HC_LOG_INFO, HC_W_event_code_NODE_UP, p,
+		     "its daemon lives: only the connection to it was lost");
+	}
+	if (!p->conn)
+		dial_soon(c, peer, before);
+	hc_peer_arm(c, peer);
+}
+
+static bool is_live(uint8_t state)
+{
+	switch ((enum hc_words)state) {
+	case HC_W_path_state_NORMAL:
+	case HC_W_path_state_CONGESTED: return true;
+	default: return false; /* words of all sets are one enum */
+	}
+}
+
+/* Of the path that the connection goes over; and one that is normal. */
+static void look_at(const struct hc_core *c, const struct hc_peer *p, const struct hc_conn *k,
+		    bool *down, bool *bad, uint32_t *good)
+{
+	uint32_t i;
+
+	*down = p->npaths > 0;
+	*bad = false;
+	*good = HC_NONE;
+	for (i = 0; i < p->npaths; i++) {
+		const struct hc_path *h = &c->net->paths[p->paths[i]];
+
+		if (h->state != HC_W_path_state_DOWN)
+			*down = false;
+		if (is_live(h->state) && *good == HC_NONE)
+			*good = p->paths[i];
+		if (k && hc_addr_eq(&h->local.addr, &k->local.addr) &&
+		    hc_addr_eq(&h->remote.addr, &k->remote.addr))
+			*bad = h->state == HC_W_path_state_UNSTABLE ||
+			       h->state == HC_W_path_state_DOWN;
+	}
+}
+
+static void all_down(struct hc_core *c, uint32_t peer)
+{
+	const struct hc_peer *p = hc_peer_get(c, peer);
+	char text[160];
+
+	HC_TEXT(text, "no path to it is left: %u of %u down, the first: %.80s", p->npaths,
+		p->npaths, c->net->paths[p->paths[0]].cause_text);
+	hc_peer_unreachable(c, peer, text);
+}
+
+void hc_peer_paths_changed(struct hc_core *c, uint32_t peer)
+{
+	struct hc_peer *p = hc_peer_get(c, peer);
+	bool down, bad;
+	uint32_t good;
+
+	look_at(c, p, p->conn ? hc_conn_find(c, p->conn) : NULL, &down, &bad, &good);
+	if (down && p->state == HC_W_node_state_UP)
+		all_down(c, peer);
+	else if (bad && good != HC_NONE)
+		hc_peer_dial_path(c, peer, good);
+	else if (good != HC_NONE && p->state == HC_W_node_state_UNREACHABLE)
+		hc_peer_dial_in(c, peer, 0);
+}
+
+/* The connection that counted has ended. Whether that says something of the peer is seen here. */
+void hc_peer_parted(struct hc_core *c, uint32_t peer, uint16_t end, const char *why)
+{
+	struct hc_peer *p = hc_peer_get(c, peer);
+	bool down, bad;
+	uint32_t good;
+
+	p->lost_at = c->now;
+	p->dial_backoff_ms = 0;
+	if (c->now - p->conn_since < SILENCE_NS)
+		hc_peer_back_off(c, peer); /* two that never agree do so slowly */
+	else
+		hc_peer_dial_in(c, peer, 0);
+	if (p->state != HC_W_node_state_UP || p->parted)
+		return;
+	look_at(c, p, NULL, &down, &bad, &good);
+	if (end == HC_W_conn_end_CLOSED || end == HC_W_conn_end_REFUSED)
+		hc_peer_daemon_down(c, peer, why);
+	else if (good == HC_NONE && end != HC_W_conn_end_BROKEN)
+		hc_peer_unreachable(c, peer, why);
+}
+
+/* ---- time ---- */
+
+uint64_t hc_peer_deadline(const struct hc_core *c, const struct hc_peer *p)
+{
+	uint64_t first = p->dial_at;
+
+	(void)c;
+	if (p->ack_at < first)
+		first = p->ack_at;
+	if (p->grace_until < first)
+		first = p->grace_until;
+	return p->key_old && p->old_until < first ? p->old_until : first;
+}
+
+void hc_peer_arm(struct hc_core *c, uint32_t peer)
+{
+	hc_timers_set(&c->net->timers, peer, hc_peer_deadline(c, hc_peer_get(c, peer)));
+}
+
+static void drop_old_key(struct hc_core *c, uint32_t peer)
+{
+	struct hc_peer *p = hc_peer_get(c, peer);
+	struct hc_action *a = hc_emit_action(c, HC_ACT_KEY_DROP);
+
+	a->u.key.peer = peer;
+	a->u.key.key = p->key_old;
+	p->key_old = 0;
+	p->old_until = HC_NEVER;
 }
 
 void hc_peer_timeout(struct hc_core *c, uint32_t peer)
 {
-	(void)c;
-	(void)peer;
-}
+	struct hc_peer *p = hc_peer_get(c, peer);
 
-uint64_t hc_peer_deadline(const struct hc_core *c, const struct hc_peer *p)
-{
-	(void)c;
-	(void)p;
-	return HC_NEVER;
-}
-
-void hc_peer_hold(struct hc_core *c, uint32_t hold_ms)
-{
-	(void)c;
-	(void)hold_ms;
-}
-
-void hc_peer_on_hold(struct hc_core *c, uint32_t peer, uint32_t hold_ms)
-{
-	(void)c;
-	(void)peer;
-	(void)hold_ms;
+	if (p->ack_at <= c->now)
+		hc_peer_mail_ack(c, peer);
+	if (p->key_old && p->old_until <= c->now)
+		drop_old_key(c, peer);
+	if (p->grace_until <= c->now)
+		grace_over(c, peer);
+	if (p->dial_at <= c->now)
+		hc_peer_dial(c, peer);
+	hc_peer_arm(c, peer);
 }

@@ -8,6 +8,7 @@
 #include "exchange.h"
 #include "home.h"
 #include "link.h"
+#include "net.h"
 #include "part.h"
 #include "session.h"
 #include "who.h"
@@ -117,17 +118,7 @@ void hc_view_status(struct hc_core *c, struct hc_session *s, uint32_t request,
 
 #define PAGE_BYTES 48000u
 
-struct page {
-	struct hc_core *c;
-	const struct hc_m_query *q;
-	const struct hc_desc *d;
-	size_t used;
-	uint32_t rows;
-	bool full;
-};
-
-/* Add a row; false when the page is full and the row is for the next one. */
-static bool put(struct page *g, const void *row)
+bool hc_view_put(struct hc_view_page *g, const void *row)
 {
 	size_t len;
 
@@ -143,14 +134,14 @@ static bool put(struct page *g, const void *row)
 	return true;
 }
 
-static bool wanted(const struct page *g, uint64_t id, const char *name)
+static bool wanted(const struct hc_view_page *g, uint64_t id, const char *name)
 {
 	if (g->q->id && g->q->id != id)
 		return false;
 	return !g->q->name.len || hc_str_eq(hc_str(name), g->q->name);
 }
 
-static bool home_row(struct page *g, struct hc_home *h)
+static bool home_row(struct hc_view_page *g, struct hc_home *h)
 {
 	struct hc_core *c = g->c;
 	char name[32], cause[HC_CAUSE_MAX], missing[300];
@@ -178,10 +169,10 @@ static bool home_row(struct page *g, struct hc_home *h)
 		HC_TEXT(cause, "waiting for rank %s", missing);
 		r.cause = hc_str(cause);
 	}
-	return !wanted(g, h->id, hc_home_name(c, h, name, sizeof(name))) || put(g, &r);
+	return !wanted(g, h->id, hc_home_name(c, h, name, sizeof(name))) || hc_view_put(g, &r);
 }
 
-static bool ended_row(struct page *g, const struct hc_ended *e)
+static bool ended_row(struct hc_view_page *g, const struct hc_ended *e)
 {
 	struct hc_m_view_domain r = {.id = e->id,
 				     .name = hc_str(e->name),
@@ -195,11 +186,11 @@ static bool ended_row(struct page *g, const struct hc_ended *e)
 
 	if (g->c->now - e->at >= g->c->set.ended_keep_ns)
 		return true;
-	return !wanted(g, e->id, e->name) || put(g, &r);
+	return !wanted(g, e->id, e->name) || hc_view_put(g, &r);
 }
 
 /* Cursor: number of the home + 1; the ended ones follow. Returns the next cursor, 0 at the end. */
-static uint64_t domains(struct page *g, uint64_t at)
+static uint64_t domains(struct hc_view_page *g, uint64_t at)
 {
 	struct hc_core *c = g->c;
 	uint64_t homes = c->home_pool.fresh;
@@ -213,7 +204,7 @@ static uint64_t domains(struct page *g, uint64_t at)
 	return 0;
 }
 
-static bool member_row(struct page *g, struct hc_home *h, uint32_t rank)
+static bool member_row(struct hc_view_page *g, struct hc_home *h, uint32_t rank)
 {
 	struct hc_core *c = g->c;
 	const struct hc_place *pl = hc_home_place(c, h, rank);
@@ -248,11 +239,11 @@ static bool member_row(struct page *g, struct hc_home *h, uint32_t rank)
 		if (c->seats[seat].state == HC_W_member_state_DETACHED)
 			r.state = hc_str(hc_word_member_state(HC_W_member_state_DETACHED));
 	}
-	return put(g, &r);
+	return hc_view_put(g, &r);
 }
 
 /* Cursor: number of the home << 20 | rank, + 1. */
-static uint64_t members(struct page *g, uint64_t at)
+static uint64_t members(struct hc_view_page *g, uint64_t at)
 {
 	struct hc_core *c = g->c;
 	uint64_t n = at >> 20, rank = at & 0xfffff;
@@ -270,7 +261,7 @@ static uint64_t members(struct page *g, uint64_t at)
 	return 0;
 }
 
-static uint64_t clients(struct page *g, uint64_t at)
+static uint64_t clients(struct hc_view_page *g, uint64_t at)
 {
 	struct hc_core *c = g->c;
 
@@ -288,13 +279,13 @@ static uint64_t clients(struct page *g, uint64_t at)
 		r.seats = s->seats;
 		r.requests = s->requests;
 		r.events_lost = s->events_lost;
-		if (!put(g, &r))
+		if (!hc_view_put(g, &r))
 			return at + 1;
 	}
 	return 0;
 }
 
-static uint64_t devices(struct page *g, uint64_t at)
+static uint64_t devices(struct hc_view_page *g, uint64_t at)
 {
 	struct hc_core *c = g->c;
 	char addr[64];
@@ -317,7 +308,7 @@ static uint64_t devices(struct page *g, uint64_t at)
 		r.address = hc_str(addr);
 		if (d->users && d->holder != HC_NONE)
 			r.holder = c->processes[d->holder].pid;
-		if (d->fact.present && !put(g, &r))
+		if (d->fact.present && !hc_view_put(g, &r))
 			return at + 1;
 	}
 	return 0;
@@ -333,7 +324,7 @@ static void link_end(uint32_t device, char text[16])
 		snprintf(text, 16, "%u", device);
 }
 
-static bool link_row(struct page *g, uint32_t n)
+static bool link_row(struct hc_view_page *g, uint32_t n)
 {
 	const struct hc_link_fact *f = &g->c->link_facts[n];
 	char name[HC_LINK_NAME], a[16], b[16];
@@ -362,10 +353,10 @@ static bool link_row(struct page *g, uint32_t n)
 	r.a = hc_str(a);
 	r.b = hc_str(b);
 	r.name = hc_str(hc_link_name(g->c, n, name, sizeof(name)));
-	return (g->q->name.len && !hc_str_eq(r.name, g->q->name)) || put(g, &r);
+	return (g->q->name.len && !hc_str_eq(r.name, g->q->name)) || hc_view_put(g, &r);
 }
 
-static uint64_t links(struct page *g, uint64_t at)
+static uint64_t links(struct hc_view_page *g, uint64_t at)
 {
 	for (; at < g->c->nlinks; at++)
 		if (hc_link_known(g->c, (uint32_t)at) && !link_row(g, (uint32_t)at))
@@ -382,7 +373,7 @@ static uint32_t pid_of(const struct hc_core *c, const struct hc_part *p, uint32_
 		       : c->processes[c->seats[seat].process].pid;
 }
 
-static uint64_t channels(struct page *g, uint64_t at)
+static uint64_t channels(struct hc_view_page *g, uint64_t at)
 {
 	struct hc_core *c = g->c;
 	char link[HC_NAME_MAX + 1];
@@ -411,7 +402,7 @@ static uint64_t channels(struct page *g, uint64_t at)
 		r.link = hc_str(hc_channel_link_name(c, ch->link, link, sizeof(link)));
 		r.type = hc_str(fact ? hc_word_link_type(fact->type) : "");
 		r.state = hc_str(hc_word_channel_state(HC_W_channel_state_OK));
-		if (!put(g, &r))
+		if (!hc_view_put(g, &r))
 			return at + 1;
 	}
 	return 0;
@@ -441,7 +432,7 @@ static uint8_t class_now(const struct hc_core *c, const struct hc_want *w)
 	return (uint8_t)(w->priority + aged < 7 ? w->priority + aged : 7);
 }
 
-static uint64_t waiting(struct page *g, uint64_t at)
+static uint64_t waiting(struct hc_view_page *g, uint64_t at)
 {
 	struct hc_core *c = g->c;
 	char estimate[24];
@@ -469,7 +460,7 @@ static uint64_t waiting(struct page *g, uint64_t at)
 			HC_TEXT(estimate, "%llu", (unsigned long long)(ns / 1000000u));
 		r.estimate_ms = hc_str(estimate);
 		r.kind = hc_str(ticket ? "ticket" : w->kind == WANT_DOMAIN ? "domain" : "wait");
-		if (!put(g, &r))
+		if (!hc_view_put(g, &r))
 			return at + 1;
 	}
 	return 0;
@@ -483,6 +474,9 @@ static uint64_t snapshot_of(const struct hc_core *c, uint32_t view)
 	case HC_VIEW_client: return 1 + c->session_changes;
 	case HC_VIEW_channel: return 1 + c->chan->changes;
 	case HC_VIEW_waiting: return 1 + c->chan->changes;
+	case HC_VIEW_node: return 1 + c->net->node_changes;
+	case HC_VIEW_path: return 1 + c->net->path_changes;
+	case HC_VIEW_port: return 1 + c->net->port_changes;
 	}
 	return 1;
 }
@@ -490,7 +484,7 @@ static uint64_t snapshot_of(const struct hc_core *c, uint32_t view)
 void hc_view_query(struct hc_core *c, struct hc_session *s, uint32_t request,
 		   const struct hc_m_query *m)
 {
-	struct page g = {.c = c, .q = m, .d = hc_desc_view(m->view)};
+	struct hc_view_page g = {.c = c, .q = m, .d = hc_desc_view(m->view)};
 	struct hc_m_query_r r = {.view = m->view, .snapshot = snapshot_of(c, m->view)};
 	uint64_t from = m->cursor ? m->cursor - 1 : 0;
 
@@ -506,6 +500,9 @@ void hc_view_query(struct hc_core *c, struct hc_session *s, uint32_t request,
 	case HC_VIEW_link: r.cursor = links(&g, from); break;
 	case HC_VIEW_channel: r.cursor = channels(&g, from); break;
 	case HC_VIEW_waiting: r.cursor = waiting(&g, from); break;
+	case HC_VIEW_node: r.cursor = hc_netview_nodes(&g, from); break;
+	case HC_VIEW_path: r.cursor = hc_netview_paths(&g, from); break;
+	case HC_VIEW_port: r.cursor = hc_netview_ports(&g, from); break;
 	default:
 		hc_emit_error(c, s->id, request, HC_E_NOT_FOUND, "there is no view of that number");
 		return;

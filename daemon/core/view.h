@@ -15,4 +15,16 @@ void hc_view_status(struct hc_core *c, struct hc_session *s, uint32_t request,
 void hc_view_query(struct hc_core *c, struct hc_session *s, uint32_t request,
 		   const struct hc_m_query *m);
 
+/* A page of rows in the making, in c->scratch. */
+struct hc_view_page {
+	struct hc_core *c;
+	const struct hc_m_query *q;
+	const struct hc_desc *d;
+	size_t used;
+	uint32_t rows;
+	bool full;
+};
+/* Add a row; false when the page is full and the row is for the next one. */
+bool hc_view_put(struct hc_view_page *g, const void *row);
+
 #endif

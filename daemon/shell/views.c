@@ -103,6 +103,12 @@ static void status_counts(struct hc_shell *sh, struct hc_m_view_status *m, char 
 	m->hints_broken = core.hints_broken;
 	m->hints_unknown = core.hints_unknown;
 	m->lapsed = core.lapsed;
+	m->peers = core.peers;
+	m->peers_up = core.peers_up;
+	m->paths = core.paths;
+	m->paths_good = core.paths_good;
+	m->stalls = core.stalls;
+	m->refused_datagrams = core.refused_datagrams;
 	m->requests = core.requests + ctl.served;
 	m->refused = core.refused + ctl.refused;
 	m->malformed = ctl.malformed;
@@ -159,7 +165,8 @@ static void show_status(struct hc_shell *sh, struct page *p)
 			       : "ok");
 	m.remark = hc_str(remark);
 	m.fence = hc_str(hc_loop_fences(sh->loop) ? "membarrier" : "atomics");
-	m.security = hc_str("alone");
+	m.security = hc_str(!sh->self.peers ? "alone" : sh->self.security ? "none" : "key");
+	m.listen_port = sh->self.peers ? sh->self.port : 0;
 	m.socket = hc_str(socket);
 	m.storage = hc_str(storage);
 	m.commits = st.commits;

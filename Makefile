@@ -112,6 +112,8 @@ $(O)/obj/$(2)/%.o: $(2)/%.c
 	$$(call say,cc)
 	$$(Q)$(CC) $(BASE) $(inc-$(1)) $(3) -c -o $$@ $$<
 endef
+# programs that wait for others: what they cost is their compilation
+test-opt := $(if $(filter -O2,$(OPT)),-O1)
 $(eval $(call folder,proto,proto))
 $(eval $(call folder,file,proto/file))
 $(eval $(call folder,conf,conf))
@@ -121,9 +123,9 @@ $(eval $(call folder,ctl,hcommctl))
 $(eval $(call folder,tests,tests/lib))
 $(eval $(call folder,tests,tests/sim))
 $(eval $(call folder,tests,tests/unit))
-$(eval $(call folder,tests,tests/api))
-$(eval $(call folder,tests,tests/sys))
-$(eval $(call folder,tests,tests/cases))
+$(eval $(call folder,tests,tests/api,$(test-opt)))
+$(eval $(call folder,tests,tests/sys,$(test-opt)))
+$(eval $(call folder,tests,tests/cases,$(test-opt)))
 $(eval $(call folder,tests,tests/bench,-Itests/bench -Itests/bench/floor))
 $(eval $(call folder,tests,tests/bench/floor,-Itests/bench -Itests/bench/floor))
 
@@ -261,6 +263,9 @@ $(O)/bench/bench_commit: LDFLAGS += $(libs-hcommd)
 # admission by itself
 $(O)/bench/bench_admission: $(O)/libhcshell.a $(O)/libhccore.a $(O)/libhcconf.a $(O)/libhcfile.a
 $(O)/bench/bench_admission: LDFLAGS += $(libs-hcommd)
+# the crowd speaks as a daemon does
+$(O)/bench/bench_beats $(O)/bench/bench_false_alarms: $(O)/libhcshell.a $(O)/libhccore.a $(O)/libhcconf.a $(O)/libhcfile.a
+$(O)/bench/bench_beats $(O)/bench/bench_false_alarms: LDFLAGS += $(libs-hcommd)
 bench: all $(bench-progs)
 	@O=$(O) tests/bench/run.sh "$(B)" $(bench-progs)
 

@@ -138,13 +138,15 @@ static void send(struct hc_core *c, uint32_t x, uint16_t flags, bool urgent)
 	const struct hc_net *n = c->net;
 	const struct hc_path *p = &n->paths[x];
 	const bool hears = p->heard_at != HC_NEVER && p->run < c->set.misses;
+	const bool holds = c->now < n->hold_until;
 	union hc_datagram m;
 
 	m.beat = (struct hc_m_beat){.sent_us = (uint32_t)(c->now / HC_US),
 				    .echo_us = p->heard_us,
 				    .held_us = held_us(c, p),
 				    .echo_seq = p->heard_seq,
-				    .flags = (uint16_t)(flags | (hears ? HC_BEAT_HEARS : 0)),
+				    .flags = (uint16_t)(flags | (hears ? HC_BEAT_HEARS : 0) |
+							(holds ? HC_BEAT_HOLDS : 0)),
 				    .interval_ms = (uint16_t)(n->wish_ns / HC_MS),
 				    .gen_out = p->gen_out,
 				    .gen_in = p->gen_in,

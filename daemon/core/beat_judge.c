@@ -252,6 +252,7 @@ static void look(struct hc_core *c, uint32_t x)
 {
 	struct hc_net *n = c->net;
 	struct hc_path *p = &n->paths[x];
+	uint64_t next;
 
 	n->due[x] = HC_NEVER;
 	if (p->port_changed)
@@ -262,7 +263,10 @@ static void look(struct hc_core *c, uint32_t x)
 		judge(c, x);
 	if (hc_probe_deadline(c, p) <= c->now)
 		hc_probe_timeout(c, x);
-	hc_path_look_at(n, x, next_look(c, p));
+	next = next_look(c, p);
+	if (next <= c->now && hc_peer_excused(c, &n->peers[p->peer]))
+		next = c->now + hc_path_interval(c, p); /* what was due then is not judged */
+	hc_path_look_at(n, x, next);
 }
 
 /* One that is due; ends when something was put out, so that a unit stays small. */

@@ -249,8 +249,9 @@ struct hc_net {
 	struct hc_links busy_links;
 	struct hc_told told[HC_TOLD];
 	uint32_t told_next;
-	uint32_t hold_ms;  /* we stop and come back: beats carry HOLDS; 0 = no */
-	bool ports_chosen; /* candidates were logged once */
+	uint32_t hold_ms;    /* we stop and come back; 0 = no */
+	uint64_t hold_until; /* beats carry HOLDS */
+	bool ports_chosen;   /* candidates were logged once */
 	uint8_t (*mail)[1024];
 	uint32_t *mail_next;
 	struct hc_pool mail_pool;

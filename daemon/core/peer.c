@@ -136,7 +136,7 @@ static void name_it(struct hc_core *c, struct hc_peer *p, struct hc_str said)
 	char name[HC_NAME_MAX + 1];
 	uint32_t other;
 
-	hc_str_copy(said, name, sizeof(name));
+	hc_str_copy(said.len ? said : hc_str("unnamed"), name, sizeof(name));
 	other = hc_core_node_named(c, name);
 	if (other != HC_NONE && memcmp(c->nodes[other].id, p->node_id, 16) != 0)
 		suffixed(name, p->node_id, p->name);
@@ -446,6 +446,7 @@ void hc_peer_hold(struct hc_core *c, uint32_t hold_ms)
 	uint32_t i;
 
 	n->hold_ms = hold_ms;
+	n->hold_until = c->now + (uint64_t)hold_ms * MS;
 	for (i = 0; i < n->peer_pool.fresh; i++)
 		if (n->peers[i].used && n->peers[i].conn)
 			hc_peer_busy(c, i, PEER_HOLDS);

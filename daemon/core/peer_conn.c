@@ -323,6 +323,17 @@ static void resume(struct hc_core *c, uint32_t peer, const struct hc_m_peer_welc
 	hc_peer_resume(c, peer, 0);
 }
 
+/* One that came in has a port of the moment: people want the one where it listens. */
+static struct hc_endpoint known_as(const struct hc_peer *p, const struct hc_endpoint *remote)
+{
+	uint32_t i;
+
+	for (i = 0; i < p->nports; i++)
+		if (hc_addr_eq(&p->ports[i].at.addr, &remote->addr))
+			return p->ports[i].at;
+	return *remote;
+}
+
 static void done(struct hc_core *c, struct hc_conn *k, const struct hc_m_peer_welcome *m)
 {
 	const uint32_t peer = k->peer;
@@ -335,7 +346,7 @@ static void done(struct hc_core *c, struct hc_conn *k, const struct hc_m_peer_we
 		p->dialled = 0;
 	p->conns++;
 	p->conn_since = c->now;
-	p->address = k->remote;
+	p->address = known_as(p, &k->remote);
 	new_keys(c, k);
 	resume(c, peer, m);
 	hc_peer_up(c, peer);

@@ -225,6 +225,21 @@ static void step(struct sim *s, uint32_t node, const struct hc_event *ev)
 	wake_at(s, node);
 }
 
+void sim_do(struct sim *s, uint32_t node, void (*fn)(struct hc_core *c, void *arg), void *arg)
+{
+	struct hc_core *c = s->nodes[node].core;
+	uint32_t i;
+
+	hc_out_reset(s->out);
+	c->now = sim_local(s, node, s->now);
+	c->out = s->out;
+	fn(c, arg);
+	c->out = NULL;
+	for (i = 0; i < s->out->count; i++)
+		perform(s, node, &s->out->acts[i]);
+	wake_at(s, node);
+}
+
 /* ---- what happens ---- */
 
 static void deliver(struct sim *s, const struct sim_item *it)

@@ -72,6 +72,10 @@ void sim_kill(struct sim *s, uint32_t node);
 void sim_crash(struct sim *s, uint32_t node);
 void sim_stop(struct sim *s, uint32_t node);
 void sim_go(struct sim *s, uint32_t node);
+/* All connections between the two end, and what was on the way is lost; both hear of it. */
+void sim_reset(struct sim *s, uint32_t a, uint32_t b, uint16_t end);
+/* As a part of the node's step: what the rest of a core would do of itself. */
+void sim_do(struct sim *s, uint32_t node, void (*fn)(struct hc_core *c, void *arg), void *arg);
 /* Another daemon with the identity of `as` on the node, from the next start on. */
 void sim_impersonate(struct sim *s, uint32_t node, uint32_t as);
 

@@ -275,6 +275,24 @@ void sim_act_close(struct sim *s, uint32_t node, const struct hc_action *a)
 		carry(s, st, end, HC_EV_CONN_LOST, HC_W_conn_end_CLOSED, NULL, 0);
 }
 
+void sim_reset(struct sim *s, uint32_t a, uint32_t b, uint16_t end)
+{
+	uint32_t i, k;
+
+	for (i = 0; i < s->nstreams; i++) {
+		struct sim_stream *st = &s->streams[i];
+
+		if (!(st->end[0].node == a && st->end[1].node == b) &&
+		    !(st->end[0].node == b && st->end[1].node == a))
+			continue;
+		for (k = 0; k < 2; k++) {
+			if (st->end[k].open)
+				lost(s, st->end[k].node, st->end[k].number, 0, end, 0);
+			st->end[k].open = false;
+		}
+	}
+}
+
 /* The node's kernel ends what its daemon had; or is gone itself, and says nothing. */
 void sim_streams_end(struct sim *s, uint32_t node, bool silent)
 {

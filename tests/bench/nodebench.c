@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* See nodebench.h. */
+#include "nodebench.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "bench.h"
+#include "crowd.h"
+#include "ours.h"
+
+#define CROWD_PORT 16690u
+
+struct nodebench {
+	struct ours *daemon;
+	uint16_t port;
+	char key[256];
+};
+
+void nodebench_nap(uint32_t ms)
+{
+	struct timespec t = {ms / 1000, (long)(ms % 1000) * 1000000};
+
+	nanosleep(&t, NULL);
+}
+
+struct nodebench *nodebench_start(uint16_t port, uint32_t interval_ms, int cpu, const char *options)
+{
+	struct nodebench *n = calloc(1, sizeof(*n));
+	char text[1024], key[66];
+
+	if (!n)
+		bench_die("out of memory");
+	n->port = port;
+	snprintf(n->key, sizeof(n->key), "%s/cluster.key", bench_tmpdir());
+	memset(key, 'a', 64);
+	key[64] = '\n';
+	key[65] = '\0';
+	bench_write_file(n->key, key);
+	chmod(n->key, 0400);
+	snprintf(text, sizeof(text),
+		 "listen_address = 127.0.0.1\nlisten_port = %u\nheartbeat_interval_ms = %u\n%s",
+		 port, interval_ms, options ? options : "");
+	setenv("HCOMM_KEY_FILE", n->key, 1); /* before that of the harness, which is none */
+	n->daemon = ours_start_with(1, cpu, text);
+	unsetenv("HCOMM_KEY_FILE");
+	return n;
+}
+
+pid_t nodebench_pid(const struct nodebench *n)
+{
+	return ours_pid(n->daemon);
+}
+
+const char *nodebench_socket(const struct nodebench *n)
+{
+	return ours_socket(n->daemon);
+}
+
+const char *nodebench_key(const struct nodebench *n)
+{
+	return n->key;
+}
+
+pid_t nodebench_crowd(const struct nodebench *n, uint32_t nodes, uint32_t interval_ms, int cpu)
+{
+	const struct crowd_args args = {
+		.nodes = nodes,
+		.first = {{.family = 4, .bytes = {127, 1, 0, 1}}, CROWD_PORT},
+		.daemon = {{.family = 4, .bytes = {127, 0, 0, 1}}, n->port},
+		.key_file = n->key,
+		.interval_ms = interval_ms};
+	const pid_t pid = bench_fork();
+	struct crowd *c;
+
+	if (pid)
+		return pid;
+	if (cpu >= 0)
+		bench_pin(cpu);
+	c = crowd_new(&args);
+	crowd_run(c, UINT64_MAX);
+	return 0;
+}
+
+static int keep(const void *row, void *arg)
+{
+	memcpy(arg, row, sizeof(struct hcomm_view_status));
+	return 0;
+}
+
+void nodebench_status(const struct nodebench *n, struct hcomm_view_status *out)
+{
+	struct hcomm_open_args o = HCOMM_INIT(struct hcomm_open_args);
+	struct hcomm_session *s;
+
+	o.socket = ours_socket(n->daemon);
+	ours_must(hcomm_open(&o, &s), "open");
+	ours_must(hcomm_query(s, HCOMM_VIEW_STATUS, NULL, keep, out), "status");
+	hcomm_close(s);
+}
+
+void nodebench_wait_paths(const struct nodebench *n, uint32_t paths, uint32_t seconds)
+{
+	const uint64_t limit = bench_now_ns() + seconds * 1000000000ull;
+	struct hcomm_view_status s;
+
+	for (;;) {
+		nodebench_status(n, &s);
+		if (s.paths_good >= paths)
+			return;
+		if (bench_now_ns() >= limit)
+			bench_die("%u of %u paths are normal, of %u nodes %u are up", s.paths_good,
+				  paths, s.peers, s.peers_up);
+		nodebench_nap(20);
+	}
+}
+
+void nodebench_stop(struct nodebench *n)
+{
+	ours_stop(n->daemon);
+	free(n);
+}

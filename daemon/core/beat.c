@@ -57,7 +57,7 @@ void hc_beat_start(struct hc_core *c)
 {
 	struct hc_net *n = c->net;
 
-	n->tick_at = n->look_at = n->common_at = n->late_since = n->judge_at = HC_NEVER;
+	n->tick_at = n->look_at = n->common_at = n->late_since = HC_NEVER;
 	n->wish_until = n->stall_told_at = HC_NEVER;
 	n->burst = n->look = HC_NONE;
 	n->wish_ns = n->wish_lo = n->wish_hi = c->set.beat_ns;
@@ -270,6 +270,7 @@ void hc_beat_new_keys(struct hc_core *c, uint32_t peer)
 	uint64_t longest = 0;
 	uint32_t i;
 
+	p->seq_floor = 0;
 	for (i = 0; i < p->npaths; i++) {
 		n->paths[p->paths[i]].tx_seq = 0;
 		longest = hc_longer(longest, hc_path_interval(c, &n->paths[p->paths[i]]));

@@ -46,7 +46,8 @@ static uint64_t silent_since(const struct hc_path *p)
 void hc_beat_note_late(struct hc_core *c)
 {
 	struct hc_net *n = c->net;
-	const uint64_t due = hc_first(n->tick_at, n->look_at);
+	/* what was due before the last TIMEOUT was done by it */
+	const uint64_t due = hc_longer(hc_first(n->tick_at, n->look_at), n->judge_at);
 
 	if (c->now < due || n->late_since <= due)
 		return;
@@ -94,8 +95,8 @@ void hc_beat_timeout(struct hc_core *c)
 	uint64_t late;
 	uint32_t x;
 
-	n->judge_at = c->now;
 	hc_beat_note_late(c);
+	n->judge_at = c->now;
 	if (n->late_since == HC_NEVER)
 		return;
 	late = c->now - n->late_since;

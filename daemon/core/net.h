@@ -34,6 +34,7 @@
 
 #define HC_PEER_NONE  HC_NONE
 #define HC_PEER_PATHS 16u /* at most, for one peer */
+#define HC_PEER_GONE  8u
 #define HC_PEER_PORTS 16u /* of a peer that are kept */
 
 struct hc_port_slot {
@@ -42,6 +43,11 @@ struct hc_port_slot {
 	uint32_t load_percent;              /* of its speed, the fuller direction */
 	uint64_t full_since;                /* above the limit since then; HC_NEVER */
 	bool ourselves[HC_PORT_ADDRS];      /* a dial to that address came back to us */
+};
+
+struct hc_window {
+	uint32_t key;
+	uint64_t top, bits; /* highest seq, and the 64 below it */
 };
 
 /* A port of a peer, as it announces it. */
@@ -54,7 +60,7 @@ struct hc_far_port {
 	uint32_t ask;  /* serial of the question for its route that is open, 0 = none */
 	uint32_t path; /* that it has, HC_NONE */
 	int route_error;
-	bool ourselves; /* that address reaches ourselves: never dialled */
+	bool ourselves;       /* that address reaches ourselves: never dialled */
 	struct hc_addr local; /* our address, as the route says; family 0 = not known */
 	uint32_t route_mtu;   /* 0 = that of the port */
 };
@@ -112,12 +118,18 @@ struct hc_peer {
 	/* keys of beats */
 	uint32_t key_in, key_old, key_out; /* ids, 0 = none; old: accepted until old_until */
 	uint64_t old_until;
+	uint64_t seq_floor; /* a path that is made anew goes on above */
+	struct {
+		uint32_t path;
+		struct hc_window window[2];
+	} gone[HC_PEER_GONE]; /* paths that were dropped: their frames must not come twice */
+	uint32_t gone_next;
 	/* life */
 	uint64_t grace_until; /* of DAEMON_DOWN and HOLD, HC_NEVER */
 	uint32_t restarts, downs;
 	struct hc_far_port ports[HC_PEER_PORTS];
 	uint32_t nports;
-	bool ask_routes; /* they are to be asked for */
+	bool ask_routes;                       /* they are to be asked for */
 	uint32_t paths[HC_PEER_PATHS], npaths; /* numbers of paths */
 	/* comparison of what both hold of shared domains */
 	uint64_t digest, far_digest, differ_a, differ_b;
@@ -139,12 +151,10 @@ struct hc_path {
 	bool hears_us;        /* as the last beat said */
 	bool odd;             /* the next frame changes more than counters */
 	uint64_t heard_at;    /* last authentic frame, HC_NEVER = none yet */
-	uint32_t heard_us, heard_seq; /* sent_us and low bits of seq of the last that can be echoed */
-	uint64_t echo_at;             /* when that came, HC_NEVER = none yet */
-	struct hc_window {
-		uint32_t key;
-		uint64_t top, bits; /* highest seq, and the 64 below it */
-	} window[2];                /* of the present key and the one before */
+	uint32_t heard_us,
+		heard_seq;          /* sent_us and low bits of seq of the last that can be echoed */
+	uint64_t echo_at;           /* when that came, HC_NEVER = none yet */
+	struct hc_window window[2]; /* of the present key and the one before */
 	uint64_t proof_at;          /* last frame that proves both directions, HC_NEVER */
 	uint64_t their_wish_ns;
 	uint64_t tx_seq; /* last used under key_out */
@@ -169,12 +179,12 @@ struct hc_path {
 	uint32_t plain;               /* answers to the smallest */
 	uint32_t local_mtu, far_mtu, used_mtu; /* used: what passes both ways; 0 = not known yet */
 	uint32_t mtu_hint;                     /* of the kernel, 0 = none */
-	uint32_t mtu_want, mtu_best;           /* of this round: the agreed size; largest answered */
-	uint64_t mtu_at;                       /* next check */
+	uint32_t mtu_want, mtu_best; /* of this round: the agreed size; largest answered */
+	uint64_t mtu_at;             /* next check */
 	uint32_t told_local, told_far, told_used; /* in the last notice */
 	bool small;                               /* the agreed size does not pass */
 	/* flaps */
-	bool fell, held; /* it was good before this; it is held out */
+	bool fell, held;   /* it was good before this; it is held out */
 	bool port_changed; /* our port may be another than it was */
 	uint32_t port;     /* index (fact.index) of our port */
 	uint64_t since, made;
@@ -239,9 +249,9 @@ struct hc_net {
 	struct hc_links busy_links;
 	struct hc_told told[HC_TOLD];
 	uint32_t told_next;
-	uint32_t hold_ms;  /* we stop and come back; 0 = no */
+	uint32_t hold_ms;    /* we stop and come back; 0 = no */
 	uint64_t hold_until; /* beats carry HOLDS */
-	bool ports_chosen; /* candidates were logged once */
+	bool ports_chosen;   /* candidates were logged once */
 	uint8_t (*mail)[1024];
 	uint32_t *mail_next;
 	struct hc_pool mail_pool;
@@ -250,14 +260,15 @@ struct hc_net {
 	uint32_t notice_first, notice_count, notice_cursor, notices_lost;
 	/* the tick of beats: next burst, and next look at paths; see beat.c, beat_judge.c */
 	uint64_t tick_at, look_at;
-	uint64_t common_at; /* next burst of those that beat at our own interval */
-	uint64_t early;     /* how much the burst under way draws the next one near, of 10,240 */
+	uint64_t common_at;   /* next burst of those that beat at our own interval */
+	uint64_t early;       /* how much the burst under way draws the next one near, of 10,240 */
 	uint32_t burst, look; /* next path of the one under way, HC_NONE */
-	uint64_t judge_at;    /* last TIMEOUT: all that had come by then is heard */
+	uint64_t judge_at;    /* last TIMEOUT: all that had come by then is heard; 0: none */
 	uint64_t late_since;  /* something was due then, and was not done in time; HC_NEVER */
-	uint64_t wish_ns, wish_lo, wish_hi, wish_until; /* ours; while it changes: the faster, the slower */
+	uint64_t wish_ns, wish_lo, wish_hi,
+		wish_until;        /* ours; while it changes: the faster, the slower */
 	uint32_t ask_cursor, asks; /* peers whose routes are to be asked: next, how many */
-	uint64_t other_at; /* next of what has no timer: nothing yet */
+	uint64_t other_at;         /* next of what has no timer: nothing yet */
 	uint64_t stalls, stalled_ns, stall_told_at; /* told: HC_NEVER = never */
 	uint64_t node_changes, path_changes, port_changes;
 	uint64_t unknown_path, wrong_source, malformed, replays;

@@ -122,6 +122,30 @@ static void fill(struct hc_core *c, struct hc_path *p, const struct hc_far_port 
 	HC_TEXT(p->cause_text, "not proven yet");
 }
 
+/* What a path of that number had used of the keys, before it was dropped. */
+static void remember(struct hc_path *p, const struct hc_peer *peer)
+{
+	uint32_t i;
+
+	p->tx_seq = peer->seq_floor;
+	for (i = 0; i < HC_PEER_GONE; i++)
+		if (peer->gone[i].path == p->id)
+			memcpy(p->window, peer->gone[i].window, sizeof(p->window));
+}
+
+static void keep_numbers(const struct hc_path *p, struct hc_peer *peer)
+{
+	uint32_t i;
+
+	for (i = 0; i < HC_PEER_GONE && peer->gone[i].path != p->id; i++)
+		;
+	if (i == HC_PEER_GONE)
+		i = peer->gone_next++ % HC_PEER_GONE;
+	peer->gone[i].path = p->id;
+	memcpy(peer->gone[i].window, p->window, sizeof(p->window));
+	peer->seq_floor = hc_longer(peer->seq_floor, p->tx_seq);
+}
+
 uint32_t hc_path_make(struct hc_core *c, uint32_t peer, uint32_t id, uint32_t port,
 		      const struct hc_endpoint *local, const struct hc_endpoint *remote)
 {
@@ -139,6 +163,7 @@ uint32_t hc_path_make(struct hc_core *c, uint32_t peer, uint32_t id, uint32_t po
 	hc_index_add(&n->path_by_remote, remote_key(remote), x);
 	of->paths[of->npaths++] = x;
 	fill(c, &n->paths[x], far_of(of, remote));
+	remember(&n->paths[x], of);
 	n->path_changes++;
 	hc_beat_begin(c, x);
 	hc_probe_begin(c, x);
@@ -155,6 +180,7 @@ void hc_path_drop(struct hc_core *c, uint32_t x)
 		;
 	hc_assert(i < peer->npaths);
 	peer->paths[i] = peer->paths[--peer->npaths];
+	keep_numbers(&n->paths[x], peer);
 	for (i = 0; i < peer->nports; i++)
 		if (peer->ports[i].path == x)
 			peer->ports[i].path = HC_NONE;

@@ -548,6 +548,7 @@ static void on_event(struct hc_core *c, const struct hc_event *ev)
 	case HC_EV_CONN_MSG: hc_peer_conn_msg(c, ev); return;
 	case HC_EV_CONN_LOST: hc_peer_conn_lost(c, ev); return;
 	case HC_EV_DATAGRAM: hc_beat_datagram(c, ev); return;
+	case HC_EV_HOLD: hc_peer_hold(c, ev->u.hold_ms); return;
 	case HC_EV_BOUNCED: hc_beat_bounced(c, ev); return;
 	}
 }

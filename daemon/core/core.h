@@ -192,6 +192,7 @@ enum hc_event_kind {
 	HC_EV_CONN_MSG,  /* a frame of it */
 	HC_EV_CONN_LOST, /* it ended, or could not be made */
 	HC_EV_DATAGRAM,  /* an authentic one; queued ones are fed before a TIMEOUT */
+	HC_EV_HOLD,      /* this daemon is about to stop and to come back: the peers are told */
 	HC_EV_BOUNCED,   /* the peer's kernel, or one on the way, returned a datagram */
 };
 
@@ -237,6 +238,7 @@ struct hc_event {
 		const struct hc_port_fact *port;
 		const struct hc_node_fact *node;
 		const struct hc_route_fact *route;
+		uint32_t hold_ms; /* HOLD: for so long at most */
 		struct {
 			uint64_t conn;
 			struct hc_endpoint local, remote; /* CONN_UP */

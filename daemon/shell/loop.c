@@ -12,6 +12,7 @@
 #include <unistd.h>
 #include "log.h"
 #include "loop.h"
+#include "loopnet.h"
 #include "rings.h"
 #include "sd.h"
 #include "syncpages.h"
@@ -38,6 +39,7 @@ struct hc_loop {
 	struct hc_rings *rings;
 	struct hc_store *store;
 	struct hc_ctl *ctl;
+	struct hc_loopnet *net;
 	void *memory;
 	size_t memory_bytes;
 
@@ -293,7 +295,10 @@ static void perform(struct hc_loop *l, const struct hc_action *a)
 	case HC_ACT_CONN_CLOSE:
 	case HC_ACT_KEY_MAKE:
 	case HC_ACT_KEY_DROP:
-	case HC_ACT_DATAGRAM: return;
+	case HC_ACT_DATAGRAM:
+		if (l->net)
+			hc_loopnet_perform(l->net, a);
+		return;
 	}
 	hc_panic(__FILE__, __LINE__, "an action of an unknown kind");
 }
@@ -309,6 +314,8 @@ static void step(struct hc_loop *l, const struct hc_event *ev)
 	for (i = 0; i < l->out->count; i++)
 		perform(l, &l->out->acts[i]);
 	l->in_step = false;
+	if (l->net)
+		hc_loopnet_step_done(l->net);
 	/* events leave before the store's thread wakes up and wants a processor of its own */
 	if (l->told && l->kick)
 		hc_ctl_flush(l->ctl);
@@ -412,9 +419,21 @@ static void feed(struct hc_loop *l, const struct hc_event *ev)
 	feed_now(l, ev);
 }
 
-void hc_loop_clock(struct hc_loop *l)
+void hc_loop_clock(void *arg)
 {
+	struct hc_loop *l = arg;
+
 	l->now = hc_loop_now();
+}
+
+void hc_loop_event_now(void *arg, const struct hc_event *ev)
+{
+	feed_now(arg, ev);
+}
+
+void hc_loop_event(void *arg, const struct hc_event *ev)
+{
+	feed(arg, ev);
 }
 
 /* ---- events ---- */
@@ -500,64 +519,6 @@ void hc_loop_bring(struct hc_loop *l, uint64_t session, const struct hc_frame *f
 	l->brought = fd;
 	feed_now(l, &ev);
 	l->brought = -1;
-}
-
-void hc_loop_lost(struct hc_loop *l, uint64_t session)
-{
-	struct hc_event ev = {.kind = HC_EV_SESSION_LOST, .session = session};
-
-	feed(l, &ev);
-}
-
-void hc_loop_unread(struct hc_loop *l, uint64_t session, uint64_t events)
-{
-	struct hc_event ev = {.kind = HC_EV_UNREAD, .session = session, .u.unread = events};
-
-	feed(l, &ev);
-}
-
-void hc_loop_dead(struct hc_loop *l, uint32_t pid, uint64_t started)
-{
-	struct hc_event ev = {.kind = HC_EV_PROCESS_DEAD};
-
-	ev.u.process.pid = pid;
-	ev.u.process.started = started;
-	feed(l, &ev);
-}
-
-void hc_loop_device(struct hc_loop *l, const struct hc_device_fact *fact)
-{
-	struct hc_event ev = {.kind = HC_EV_DEVICE_FACT, .u.device = fact};
-
-	feed(l, &ev);
-}
-
-void hc_loop_link(struct hc_loop *l, const struct hc_link_fact *fact)
-{
-	struct hc_event ev = {.kind = HC_EV_LINK_FACT, .u.link = fact};
-
-	feed(l, &ev);
-}
-
-void hc_loop_settings(struct hc_loop *l, const struct hc_settings *settings)
-{
-	struct hc_event ev = {.kind = HC_EV_CONFIG, .u.settings = settings};
-
-	feed(l, &ev);
-}
-
-void hc_loop_persisted(void *arg, uint64_t seq)
-{
-	struct hc_event ev = {.kind = HC_EV_PERSISTED, .u.persisted = seq};
-
-	feed(arg, &ev);
-}
-
-void hc_loop_storage(void *arg, uint64_t kept)
-{
-	struct hc_event ev = {.kind = HC_EV_STORAGE, .u.kept = kept};
-
-	feed(arg, &ev);
 }
 
 /* ---- timers and signals ---- */
@@ -668,6 +629,8 @@ static void end_turn(struct hc_loop *l)
 
 	if (l->due) {
 		l->due = false;
+		if (l->net) /* what has arrived counts, before anything is called silent */
+			hc_loopnet_drain(l->net);
 		feed(l, &timeout);
 	} else if (l->scan_count && !l->fence_pending) {
 		run_scans(l);
@@ -778,6 +741,11 @@ void hc_loop_set_store(struct hc_loop *l, struct hc_store *store)
 void hc_loop_set_ctl(struct hc_loop *l, struct hc_ctl *ctl)
 {
 	l->ctl = ctl;
+}
+
+void hc_loop_set_net(struct hc_loop *l, struct hc_loopnet *net)
+{
+	l->net = net;
 }
 
 void hc_loop_counts(const struct hc_loop *l, struct hc_core_counts *counts)

@@ -21,6 +21,7 @@
 #include "store.h"
 
 struct hc_loop;
+struct hc_loopnet;
 
 struct hc_loop_args {
 	struct event_base *base;
@@ -39,6 +40,8 @@ int hc_loop_new(const struct hc_loop_args *args, struct hc_loop **loop);
 void hc_loop_free(struct hc_loop *loop);
 void hc_loop_set_store(struct hc_loop *loop, struct hc_store *store);
 void hc_loop_set_ctl(struct hc_loop *loop, struct hc_ctl *ctl);
+/* What performs the actions for other nodes; NULL: they are dropped, this node is alone. */
+void hc_loop_set_net(struct hc_loop *loop, struct hc_loopnet *net);
 
 uint64_t hc_loop_now(void);
 /* Runs until hc_loop_stop. 0 or a negative errno. */
@@ -46,6 +49,9 @@ int hc_loop_run(struct hc_loop *loop);
 void hc_loop_stop(struct hc_loop *loop);
 
 /* Events. Never from inside of an action. */
+void hc_loop_event(void *loop, const struct hc_event *ev);
+/* The same at the time that hc_loop_clock read: for those that come together. */
+void hc_loop_event_now(void *loop, const struct hc_event *ev);
 void hc_loop_expect(struct hc_loop *loop, uint32_t rows);
 void hc_loop_row(struct hc_loop *loop, struct hc_str row);
 void hc_loop_channel_row(struct hc_loop *loop, struct hc_str row);
@@ -53,7 +59,7 @@ void hc_loop_begin(struct hc_loop *loop);
 void hc_loop_hello(struct hc_loop *loop, uint64_t session, const struct hc_frame *frame,
 		   const struct hc_cred *cred);
 /* Reads the clock for the requests that follow: those of one packet come at one time. */
-void hc_loop_clock(struct hc_loop *loop);
+void hc_loop_clock(void *loop);
 void hc_loop_request(struct hc_loop *loop, uint64_t session, const struct hc_frame *frame,
 		     const struct hc_roster *roster);
 /* A request with the sync page that it brings back, or -1; the caller closes it. */

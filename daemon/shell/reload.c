@@ -8,6 +8,7 @@
 #include "log.h"
 #include "reload.h"
 #include "sd.h"
+#include "shellnet.h"
 
 #define NAMES_BYTES 600
 
@@ -126,6 +127,7 @@ static void take_over(struct reload *r)
 
 	tell_devices(sh, &r->devices);
 	tell_links(sh, &r->links);
+	hc_shellnet_reload(sh, &r->conf);
 	hc_devices_fini(&sh->devices);
 	sh->devices = r->devices;
 	hc_links_fini(&sh->links);

@@ -17,10 +17,12 @@
 #include <time.h>
 #include <unistd.h>
 #include "log.h"
+#include "loopnet.h"
 #include "reload.h"
 #include "rows.h"
 #include "sd.h"
 #include "shellimp.h"
+#include "shellnet.h"
 
 #define RANKS_OF_DOMAIN 8u      /* places for each domain, on the average */
 #define ROW_RANKS_MAX   16384u  /* the row of a domain has to fit into the buffer of actions */
@@ -61,6 +63,7 @@ void hc_shell_settings(const struct hc_shell *sh, const struct hc_conf *c, struc
 	set->aging_ns = c->aging_s * SECOND_NS;
 	set->grant_ttl_ns = c->grant_ttl_s * SECOND_NS;
 	set->hint_hold_ns = c->hint_hold_s * SECOND_NS;
+	hc_shellnet_settings(c, set);
 	origin(c, HC_OPT_connect_timeout_s, "connect_timeout_s", set->connect_timeout_origin);
 	origin(c, HC_OPT_drain_timeout_s, "drain_timeout_s", set->drain_timeout_origin);
 }
@@ -164,6 +167,8 @@ static void on_tick(void *arg, uint64_t now_ns)
 	if (hc_sock_check(&sh->sock) && hc_ctl_listen(sh->ctl, sh->sock.fd))
 		hc_log(HC_LOG_ERROR, "out of memory: no client can connect");
 	watch_storage(sh);
+	if (sh->net)
+		hc_loopnet_tick(sh->net);
 }
 
 static void on_signal(void *arg, int number)
@@ -179,6 +184,7 @@ static void on_signal(void *arg, int number)
 	sh->stopping = true;
 	hc_log(HC_LOG_INFO, "%s: stopping; domains stay", strsignal(number));
 	hc_sd_stopping();
+	hc_shellnet_hold(sh);
 	hc_loop_stop(sh->loop);
 }
 
@@ -197,6 +203,25 @@ static int fail_errno(struct hc_shell *sh, const char *what, int r)
 
 	snprintf(why, sizeof(why), "%s: %s", what, strerror(-r));
 	return fail(sh, why);
+}
+
+/* What people set is at fault. */
+static int refuse(struct hc_shell *sh, const char *why)
+{
+	fail(sh, why);
+	sh->exit_status = HC_EXIT_REFUSED;
+	return 1;
+}
+
+/* The key, and the port: taken ones end the start before anything is touched. */
+static int prepare_net(struct hc_shell *sh)
+{
+	char why[HC_WHY_BYTES];
+	int r = hc_shellnet_prepare(sh, why, sizeof(why));
+
+	if (!r)
+		return 0;
+	return r == HC_SHELLNET_REFUSED ? refuse(sh, why) : fail(sh, why);
 }
 
 static int open_files(struct hc_shell *sh, struct hc_db **db)
@@ -261,6 +286,24 @@ static void set_limits(struct hc_shell *sh)
 	l->quota_waiting = sh->conf.quota_waiting;
 	l->quota_memory = (uint64_t)sh->conf.quota_memory_mib << 20;
 	l->values = VALUES;
+	hc_shellnet_limits(sh);
+}
+
+static int make_net(struct hc_shell *sh)
+{
+	char why[HC_WHY_BYTES];
+	int r = hc_shellnet_make(sh, why, sizeof(why));
+
+	if (r < 0)
+		return fail_errno(sh, "what talks to other nodes cannot be made", r);
+	return r ? refuse(sh, why) : 0;
+}
+
+static int start_net(struct hc_shell *sh)
+{
+	int r = hc_shellnet_start(sh);
+
+	return r ? fail_errno(sh, "other nodes cannot be watched", r) : 0;
 }
 
 static int make_loop(struct hc_shell *sh)
@@ -413,11 +456,7 @@ static int find_devices(struct hc_shell *sh)
 		r = hc_links_find(&sh->conf, &sh->devices, &sh->links, why, sizeof(why));
 	if (r < 0)
 		return fail_errno(sh, "devices", r);
-	if (r)
-		fail(sh, why);
-	if (r)
-		sh->exit_status = HC_EXIT_REFUSED;
-	return r;
+	return r ? refuse(sh, why) : 0;
 }
 
 static int open_pages(struct hc_shell *sh)
@@ -494,6 +533,8 @@ int hc_shell_start(struct hc_shell *sh)
 	r = find_devices(sh);
 	if (!r)
 		r = open_files(sh, &db);
+	if (!r)
+		r = prepare_net(sh);
 	if (!r) {
 		know_self(sh);
 		set_limits(sh);
@@ -503,6 +544,8 @@ int hc_shell_start(struct hc_shell *sh)
 		pass_older_starts(sh, db);
 	if (!r)
 		r = make_loop(sh);
+	if (!r)
+		r = make_net(sh);
 	if (!r)
 		r = start_worker(sh);
 	if (!r)
@@ -516,8 +559,10 @@ int hc_shell_start(struct hc_shell *sh)
 	r = start_store(sh, db);
 	if (!r) {
 		begin(sh, &channels);
-		r = open_socket(sh);
+		r = start_net(sh);
 	}
+	if (!r)
+		r = open_socket(sh);
 	hc_rows_fini(&channels);
 	return r;
 }
@@ -528,7 +573,7 @@ int hc_shell_run(struct hc_shell *sh)
 
 	hold_signals(SIG_UNBLOCK);
 	r = hc_loop_run(sh->loop);
-
+	hc_shellnet_flush(sh);
 	if (r) {
 		hc_sd_stopping();
 		return fail_errno(sh, "the main loop failed", r);
@@ -584,6 +629,7 @@ void hc_shell_stop(struct hc_shell *sh)
 	if (!idle)
 		_exit(sh->exit_status); /* a long parse is not worth waiting for */
 	hc_ctl_free(sh->ctl);
+	hc_shellnet_stop(sh);
 	hc_loop_free(sh->loop);
 	if (sh->base)
 		event_base_free(sh->base);

@@ -8,10 +8,12 @@
 #define HC_SHELL_H
 
 #include "conffile.h"
+#include "datagram.h"
 #include "devices.h"
 #include "ident.h"
 #include "links.h"
 #include "loop.h"
+#include "peersock.h"
 #include "sd.h"
 #include "sock.h"
 #include "worker.h"
@@ -34,6 +36,9 @@ struct hc_shell {
 	struct hc_pages *pages;
 	struct hc_registers *registers;
 	struct hc_loop *loop;
+	struct hc_loopnet *net; /* NULL: alone */
+	struct hc_peers_socks socks;
+	uint8_t key[HC_KEY_BYTES]; /* of the cluster, until `net` is made */
 	struct hc_ctl *ctl;
 	struct hc_sock sock;
 	struct hc_sd_fds fds; /* what the service manager passed */

@@ -74,7 +74,7 @@ libs-hcommd = $(filter-out -levent,$(call pl,libevent_core libevent_openssl libe
 libs-ctl    = $(call pl,smartcols jansson inih)
 libs-check  = $(call pl,check)
 
-.PHONY: all help deps deps-bench demo check check-built check-long check-long-built check-bigendian bench fuzz lint gen install clean FORCE
+.PHONY: all help deps deps-bench demo sim check check-built check-long check-long-built check-bigendian bench fuzz lint gen install clean FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -91,6 +91,7 @@ help:
 #: make check [T=name] [SAN=asan|tsan]   the tests
 #: make check-long         the long tests
 #: make check-bigendian     tests of bytes and of the core for s390x, emulated
+#: make sim SEED= SEEDS= NODES= MINUTES=   clusters under faults, in simulated time
 #: make bench [B=name]     the benchmarks, JSON lines
 #: make deps-bench         packages of the peers that the benchmarks compare with
 #: make fuzz [T=seconds]   the fuzzers, T seconds each
@@ -221,13 +222,20 @@ check-built: all $(tests-all) $(preloads)
 check-long-built: all $(tests-all) $(preloads)
 	@O=$(O) SAN=$(SAN) HC_LONG=1 tests/lib/run.sh long "$(T)" $(tests-all)
 
+# Clusters of cores on one virtual clock; the same seed, the same run, whatever built it.
+$(O)/sim: $(O)/obj/tests/sim/main.o $(O)/libhctest.a $(O)/libhccore.a $(O)/libhcproto.a $(O)/libhcshell.a
+	$(call say,cc)
+	$(Q)$(CC) $(BASE) -o $@ $< -Wl,--start-group $(O)/libhctest.a $(O)/libhccore.a $(O)/libhcproto.a -Wl,--end-group $(call obj,daemon/shell/panic.c) $(LDFLAGS)
+sim: $(O)/sim
+	@$(O)/sim $(if $(SEED),--seed $(SEED)) $(if $(SEEDS),--seeds $(SEEDS)) $(if $(NODES),--nodes $(NODES)) $(if $(MINUTES),--minutes $(MINUTES))
+
 # Bytes are the same on either kind of machine, and so is what the core decides: its tests and those
 # of proto, for s390x, under an emulator. With a header in place of libcheck, so that no library of
 # that machine is needed but libc.
 BE_CC  ?= s390x-linux-gnu-gcc
 BE_RUN ?= qemu-s390x-static -L /usr/s390x-linux-gnu
 be-tests := $(patsubst tests/unit/%.c,$(O)/bigendian/%,$(wildcard $(addprefix tests/unit/test_,codec.c frame.c hash.c words.c core_*.c)))
-be-src   := $(src-proto) $(src-core) daemon/shell/panic.c $(wildcard tests/lib/world*.c) tests/lib/harness.c tests/lib/spawn.c
+be-src   := $(src-proto) $(src-core) daemon/shell/panic.c $(wildcard tests/lib/world*.c) $(filter-out tests/sim/main.c,$(wildcard tests/sim/*.c)) tests/lib/harness.c tests/lib/spawn.c
 $(O)/bigendian/obj/%.o: %.c
 	@mkdir -p $(@D)
 	$(call say,cc)

@@ -60,7 +60,7 @@ struct hc_far_port {
 	uint32_t ask;  /* serial of the question for its route that is open, 0 = none */
 	uint32_t path; /* that it has, HC_NONE */
 	int route_error;
-	bool ourselves; /* that address reaches ourselves: never dialled */
+	bool ourselves;       /* that address reaches ourselves: never dialled */
 	struct hc_addr local; /* our address, as the route says; family 0 = not known */
 	uint32_t route_mtu;   /* 0 = that of the port */
 };
@@ -249,9 +249,9 @@ struct hc_net {
 	struct hc_links busy_links;
 	struct hc_told told[HC_TOLD];
 	uint32_t told_next;
-	uint32_t hold_ms;  /* we stop and come back; 0 = no */
+	uint32_t hold_ms;    /* we stop and come back; 0 = no */
 	uint64_t hold_until; /* beats carry HOLDS */
-	bool ports_chosen; /* candidates were logged once */
+	bool ports_chosen;   /* candidates were logged once */
 	uint8_t (*mail)[1024];
 	uint32_t *mail_next;
 	struct hc_pool mail_pool;
@@ -268,7 +268,7 @@ struct hc_net {
 	uint64_t wish_ns, wish_lo, wish_hi,
 		wish_until;        /* ours; while it changes: the faster, the slower */
 	uint32_t ask_cursor, asks; /* peers whose routes are to be asked: next, how many */
-	uint64_t other_at; /* next of what has no timer: nothing yet */
+	uint64_t other_at;         /* next of what has no timer: nothing yet */
 	uint64_t stalls, stalled_ns, stall_told_at; /* told: HC_NEVER = never */
 	uint64_t node_changes, path_changes, port_changes;
 	uint64_t unknown_path, wrong_source, malformed, replays;

@@ -9,7 +9,6 @@
 #include "view.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 #define MS 1000000u
 
@@ -104,11 +103,17 @@ uint64_t hc_netview_nodes(struct hc_view_page *g, uint64_t at)
 	return 0;
 }
 
-static int by_size(const void *a, const void *b)
+/* By insertion: there are at most 64, and they are nearly equal. */
+static void sort(uint32_t *v, uint32_t n)
 {
-	const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+	uint32_t i, k, x;
 
-	return (x > y) - (x < y);
+	for (i = 1; i < n; i++) {
+		x = v[i];
+		for (k = i; k && v[k - 1] > x; k--)
+			v[k] = v[k - 1];
+		v[k] = x;
+	}
 }
 
 /* Of the last 64 round trips. */
@@ -121,7 +126,7 @@ static void percentiles(const struct hc_path *h, uint32_t *p50, uint32_t *p99)
 	if (!n)
 		return;
 	memcpy(sorted, h->rtt_log, n * sizeof(sorted[0]));
-	qsort(sorted, n, sizeof(sorted[0]), by_size);
+	sort(sorted, n);
 	*p50 = sorted[(n - 1) / 2];
 	*p99 = sorted[(n * 99 + 99) / 100 - 1];
 }

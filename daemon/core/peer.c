@@ -136,7 +136,7 @@ static void name_it(struct hc_core *c, struct hc_peer *p, struct hc_str said)
 	char name[HC_NAME_MAX + 1];
 	uint32_t other;
 
-	hc_str_copy(said, name, sizeof(name));
+	hc_str_copy(said.len ? said : hc_str("unnamed"), name, sizeof(name));
 	other = hc_core_node_named(c, name);
 	if (other != HC_NONE && memcmp(c->nodes[other].id, p->node_id, 16) != 0)
 		suffixed(name, p->node_id, p->name);

@@ -42,10 +42,11 @@ struct nodebench *nodebench_start(uint16_t port, uint32_t interval_ms, int cpu, 
 	bench_write_file(n->key, key);
 	chmod(n->key, 0400);
 	snprintf(text, sizeof(text),
-		 "listen_address = 127.0.0.1\nlisten_port = %u\nkey_file = %s\n"
-		 "heartbeat_interval_ms = %u\n%s",
-		 port, n->key, interval_ms, options ? options : "");
+		 "listen_address = 127.0.0.1\nlisten_port = %u\nheartbeat_interval_ms = %u\n%s",
+		 port, interval_ms, options ? options : "");
+	setenv("HCOMM_KEY_FILE", n->key, 1); /* before that of the harness, which is none */
 	n->daemon = ours_start_with(1, cpu, text);
+	unsetenv("HCOMM_KEY_FILE");
 	return n;
 }
 

@@ -69,6 +69,7 @@ cleanup() {
 	for f in "$work"/*.pid; do
 		[ -s "$f" ] && end_session "$(cat "$f")"
 	done
+	wait
 	rm -rf "$work"
 }
 trap cleanup EXIT

@@ -222,6 +222,8 @@ static void step(struct sim *s, uint32_t node, const struct hc_event *ev)
 	hc_core_step(n->core, sim_local(s, node, s->now), ev, s->out);
 	for (i = 0; i < s->out->count; i++)
 		perform(s, node, &s->out->acts[i]);
+	if (s->args.check)
+		s->args.check(s, node, s->args.arg);
 	wake_at(s, node);
 }
 
@@ -237,6 +239,8 @@ void sim_do(struct sim *s, uint32_t node, void (*fn)(struct hc_core *c, void *ar
 	c->out = NULL;
 	for (i = 0; i < s->out->count; i++)
 		perform(s, node, &s->out->acts[i]);
+	if (s->args.check)
+		s->args.check(s, node, s->args.arg);
 	wake_at(s, node);
 }
 

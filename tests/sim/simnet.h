@@ -26,8 +26,8 @@
 
 #include <stdio.h>
 
-#define SIM_MS 1000000ull
-#define SIM_S  1000000000ull
+#define SIM_MS ((uint64_t)1000000)
+#define SIM_S  ((uint64_t)1000000000)
 
 struct sim;
 
@@ -47,6 +47,9 @@ struct sim_args {
 	struct hc_limits limits;     /* as sim_defaults gives them */
 	struct hc_settings settings; /* also */
 	FILE *trace;                 /* every event and action in words, or NULL */
+	/* called after each step of a node's core, or NULL */
+	void (*check)(struct sim *s, uint32_t node, void *arg);
+	void *arg;
 };
 
 struct sim_said { /* a line of a log that has a code */

@@ -38,7 +38,7 @@ static void look_at(struct hc_core *c, void *arg)
 	case HC_VIEW_path: l->cursor = hc_netview_paths(&l->g, l->from); return;
 	case HC_VIEW_port: l->cursor = hc_netview_ports(&l->g, l->from); return;
 	}
-	ck_abort();
+	ck_abort_msg("no such view here");
 }
 
 /* The first row of node 0, and how many there are. */

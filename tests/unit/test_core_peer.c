@@ -56,7 +56,10 @@ START_TEST(simultaneous_dials_end_with_one_connection)
 	sim_know(s, 0, 1);
 	sim_run(s, sim_rand(s) % 300000);
 	sim_know(s, 1, 0);
-	ck_assert(sim_until(s, peering_all_up, NULL, SIM_S));
+	/* a few round trips of 0.1 ms, and no attempt again after a delay */
+	sim_run(s, 2 * SIM_MS);
+	ck_assert(peering_all_up(s, NULL));
+	ck_assert(peering_same_conn(s, 0, 1));
 	sim_run(s, 6 * SIM_S); /* longer than a hello may take */
 	ck_assert(peering_are_up(s, 0, 1));
 	ck_assert(peering_same_conn(s, 0, 1));
@@ -509,6 +512,30 @@ START_TEST(two_nodes_of_one_name_are_told_apart)
 }
 END_TEST
 
+/* Everybody dials everybody, at the same moment. */
+START_TEST(a_crowd_that_starts_together_is_connected_once_each)
+{
+	uint32_t i, j;
+
+	start_with(24, 1, 26);
+	for (i = 0; i < 24; i++)
+		for (j = 0; j < 24; j++)
+			if (i != j)
+				sim_know(s, i, j);
+	ck_assert(sim_until(s, peering_all_up, NULL, 2 * SIM_S));
+	sim_run(s, 6 * SIM_S);
+	ck_assert(peering_all_up(s, NULL));
+	for (i = 0; i < 24; i++) {
+		ck_assert_uint_eq(peering_conns(s, i), 23);
+		ck_assert_uint_eq(sim_core(s, i)->net->peer_pool.used, 23);
+		for (j = 0; j < i; j++)
+			ck_assert(peering_same_conn(s, i, j));
+	}
+	ck_silent(s, HC_NONE, DAEMON_DOWN, 0);
+	end();
+}
+END_TEST
+
 START_TEST(the_connection_leaves_a_path_that_goes_bad)
 {
 	const struct hc_peer *p;
@@ -608,6 +635,7 @@ int main(void)
 	tcase_add_test(t, another_mode_of_security_is_turned_away);
 	tcase_add_test(t, a_table_that_is_full_turns_away_the_last_one);
 	tcase_add_test(t, two_nodes_of_one_name_are_told_apart);
+	tcase_add_test(t, a_crowd_that_starts_together_is_connected_once_each);
 	tcase_add_test(t, the_connection_leaves_a_path_that_goes_bad);
 	tcase_add_test(t, a_node_that_works_alone_neither_dials_nor_answers);
 	tcase_add_loop_test(t, after_any_faults_there_is_one_connection, 0, 30);

@@ -300,6 +300,15 @@ static void new_keys(struct hc_core *c, struct hc_conn *k)
 	hc_beat_new_keys(c, k->peer);
 }
 
+/*
+ * It has what it acknowledged. One that names our stream, but has less of it, is a new start, too:
+ * it named the stream on a connection that came to nothing, before.
+ */
+static bool goes_on(const struct hc_peer *p, const struct hc_m_peer_welcome *m)
+{
+	return m->stream == p->stream_out && !p->news && (int32_t)(m->received - p->acked) >= 0;
+}
+
 /* Where the mail goes on. A new start has nothing of what its predecessor was sent. */
 static void resume(struct hc_core *c, uint32_t peer, const struct hc_m_peer_welcome *m)
 {
@@ -307,7 +316,7 @@ static void resume(struct hc_core *c, uint32_t peer, const struct hc_m_peer_welc
 	const uint64_t stream = p->stream_out;
 	char text[HC_NAME_MAX + 128];
 
-	if (m->stream == stream) {
+	if (goes_on(p, m)) {
 		hc_peer_resume(c, peer, m->received);
 		return;
 	}
@@ -634,7 +643,10 @@ static void on_numbered(struct hc_core *c, struct hc_conn *k, const struct hc_fr
 
 	switch (hc_peer_take(c, peer, f)) {
 	case HC_E_EXISTS: return;
-	case HC_E_MALFORMED: broken(c, k, "a message is missing"); return;
+	case HC_E_MALFORMED:
+		p->stream_in = 0; /* it is asked to begin anew: else that gap is there for ever */
+		broken(c, k, "a message is missing");
+		return;
 	}
 	if (f->head.type >= 100 && f->head.type < 200)
 		hc_core_message(c, p->node, f);

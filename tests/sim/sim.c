@@ -121,7 +121,7 @@ static struct sim_item take(struct sim *s)
 uint64_t sim_local(const struct sim *s, uint32_t node, uint64_t now)
 {
 	const struct sim_node *n = &s->nodes[node];
-	const int64_t drift = (int64_t)(now / 1000000) * n->ppm;
+	const int64_t drift = (int64_t)now * n->ppm / 1000000; /* a nanosecond at a time */
 
 	return n->epoch + now + (uint64_t)drift;
 }
@@ -132,7 +132,7 @@ static uint64_t global(const struct sim *s, uint32_t node, uint64_t local)
 	const struct sim_node *n = &s->nodes[node];
 	uint64_t t = local > n->epoch ? local - n->epoch : 0, shown;
 
-	t -= (uint64_t)((int64_t)(t / 1000000) * n->ppm);
+	t -= (uint64_t)((int64_t)t * n->ppm / 1000000);
 	while ((shown = sim_local(s, node, t)) < local)
 		t += local - shown;
 	return t;

@@ -169,6 +169,11 @@ void hc_loopnet_tick(struct hc_loopnet *n)
 	hc_netif_tick(n->netif);
 }
 
+void hc_loopnet_missing(const struct hc_loopnet *n, char *out, size_t size)
+{
+	hc_netif_missing(n->netif, out, size);
+}
+
 void hc_loopnet_flush(struct hc_loopnet *n, uint32_t limit_ms)
 {
 	uint64_t limit = hc_loop_now() + limit_ms * 1000000ull;

@@ -46,7 +46,7 @@ int hc_loop_run(struct hc_loop *loop);
 void hc_loop_stop(struct hc_loop *loop);
 
 /* Events. Never from inside of an action. */
-void hc_loop_expect(struct hc_loop *loop, uint32_t rows);
+void hc_loop_expect(struct hc_loop *loop, uint32_t rows, size_t bytes);
 void hc_loop_row(struct hc_loop *loop, struct hc_str row);
 void hc_loop_channel_row(struct hc_loop *loop, struct hc_str row);
 void hc_loop_begin(struct hc_loop *loop);

@@ -111,6 +111,8 @@ $(O)/obj/$(2)/%.o: $(2)/%.c
 	$$(call say,cc)
 	$$(Q)$(CC) $(BASE) $(inc-$(1)) $(3) -c -o $$@ $$<
 endef
+# programs that wait for others: what they cost is their compilation
+test-opt := $(if $(filter -O2,$(OPT)),-O1)
 $(eval $(call folder,proto,proto))
 $(eval $(call folder,file,proto/file))
 $(eval $(call folder,conf,conf))
@@ -119,9 +121,9 @@ $(eval $(call folder,shell,daemon/shell))
 $(eval $(call folder,ctl,hcommctl))
 $(eval $(call folder,tests,tests/lib))
 $(eval $(call folder,tests,tests/unit))
-$(eval $(call folder,tests,tests/api))
-$(eval $(call folder,tests,tests/sys))
-$(eval $(call folder,tests,tests/cases))
+$(eval $(call folder,tests,tests/api,$(test-opt)))
+$(eval $(call folder,tests,tests/sys,$(test-opt)))
+$(eval $(call folder,tests,tests/cases,$(test-opt)))
 $(eval $(call folder,tests,tests/bench,-Itests/bench -Itests/bench/floor))
 $(eval $(call folder,tests,tests/bench/floor,-Itests/bench -Itests/bench/floor))
 

@@ -72,6 +72,19 @@ int hc_session_check(const struct hcomm_session *s)
 
 /* ---- hooks of the operations (ops.h): any thread, no lock held ---- */
 
+/*
+ * For a gate that shows another start number, or a drain: the daemon is there, and waits for us
+ * perhaps. The pause after a lost connection is passed over once, for an operation that ends may be
+ * the last call of its host, which then sleeps; after an attempt in vain the pauses are kept.
+ */
+static void come_back(struct hcomm_session *s)
+{
+	if (s->fd >= 0 && !s->reading && !s->taking)
+		hc_wait_read(s, 0, false);
+	if (s->fd < 0 && !s->connecting && (!s->pause_ms || hc_wait_may_connect(s)))
+		hc_wait_connect(s, hc_deadline(HELLO_OP_MS));
+}
+
 static void on_wake(struct hc_ops_domain *d, void *context)
 {
 	struct hcomm_session *s = context;
@@ -79,6 +92,11 @@ static void on_wake(struct hc_ops_domain *d, void *context)
 
 	pthread_mutex_lock(&s->lock);
 	hc_send_notice(s, &hc_desc_ops_ended, &m);
+	if (s->fd < 0) {
+		come_back(s);
+		hc_send_notice(s, &hc_desc_ops_ended, &m);
+	}
+	hc_wait_pass_on(s);
 	pthread_mutex_unlock(&s->lock);
 }
 
@@ -88,10 +106,7 @@ bool hc_session_touch(struct hcomm_session *s, uint32_t start)
 
 	if (pthread_mutex_trylock(&s->lock))
 		return false;
-	if (s->fd >= 0 && !s->reading && !s->taking)
-		hc_wait_read(s, 0, false);
-	if (s->fd < 0 && hc_wait_may_connect(s))
-		hc_wait_connect(s, hc_deadline(HELLO_OP_MS));
+	come_back(s);
 	same = s->fd >= 0 && !s->taking && s->start == start;
 	hc_wait_pass_on(s);
 	pthread_mutex_unlock(&s->lock);
@@ -113,10 +128,7 @@ static void on_reattach(struct hc_ops_domain *ops, void *context)
 		hc_ops_rebase(ops, 0, d->tag); /* no start has that number */
 		return;
 	}
-	if (s->fd >= 0 && !s->reading && !s->taking)
-		hc_wait_read(s, 0, false);
-	if (s->fd < 0 && hc_wait_may_connect(s))
-		hc_wait_connect(s, hc_deadline(HELLO_OP_MS));
+	come_back(s);
 	hc_ops_rebase(ops, s->start, d->tag);
 	hc_wait_pass_on(s);
 	pthread_mutex_unlock(&s->lock);

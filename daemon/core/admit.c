@@ -133,6 +133,11 @@ static void untell(struct hc_admit *s, uint32_t request)
 	s->request[request].news = 0;
 }
 
+bool hc_admit_has_news(const struct hc_admit *s)
+{
+	return s->news.count;
+}
+
 bool hc_admit_news(struct hc_admit *s, uint32_t *request, enum hc_admit_news *news)
 {
 	const uint32_t n = hc_list_first(&s->news);
@@ -239,12 +244,7 @@ void hc_admit_run(struct hc_admit *s, uint64_t now, uint32_t budget)
 
 uint64_t hc_admit_deadline(const struct hc_admit *s)
 {
-	unsigned c;
-
-	for (c = 0; c <= HC_ADMIT_CLASSES; c++)
-		if (s->dirty[c].count)
-			return 0;
-	return hc_timers_next(&s->timers);
+	return s->ndirty ? 0 : hc_timers_next(&s->timers);
 }
 
 /* Its turn came. Nobody is told of a ticket whose owner is away: it said that it comes back. */

@@ -122,6 +122,7 @@ void hc_admit_run(struct hc_admit *s, uint64_t now, uint32_t budget);
 uint64_t hc_admit_deadline(const struct hc_admit *s); /* 0: at once; HC_NEVER: nothing is due */
 /* The oldest news; false when there is none. EXPIRED and LAPSED: the number is free after this. */
 bool hc_admit_news(struct hc_admit *s, uint32_t *request, enum hc_admit_news *news);
+bool hc_admit_has_news(const struct hc_admit *s);
 
 /* ---- what there is ---- */
 enum hc_admit_state hc_admit_state(const struct hc_admit *s, uint32_t request);

@@ -200,11 +200,12 @@ static void check_request(struct hc_admit *s, uint32_t request, bool quiet)
 
 void hc_admit_check(struct hc_admit *s)
 {
-	bool quiet = true;
-	uint32_t i;
+	const bool quiet = !s->ndirty;
+	uint32_t i, n = 0;
 
 	for (i = 0; i <= HC_ADMIT_CLASSES; i++)
-		quiet = quiet && !s->dirty[i].count;
+		n += s->dirty[i].count;
+	hc_assert(n == s->ndirty);
 	for (i = 0; i < s->lim.links; i++)
 		check_link(s, i);
 	check_shares(s);

@@ -461,6 +461,7 @@ void hc_adm_dirty(struct hc_admit *s, uint32_t link, uint8_t phase)
 		return;
 	if (l->dirty && l->phase != phase)
 		hc_list_del(&s->dirty[l->phase], &s->in_dirty, link);
+	s->ndirty += !l->dirty;
 	if (!l->dirty || l->phase != phase)
 		hc_list_push(&s->dirty[phase], &s->in_dirty, link);
 	l->dirty = true;
@@ -473,6 +474,7 @@ static void clean(struct hc_admit *s, uint32_t link)
 	struct hc_adm_link *l = &s->link[link];
 
 	hc_list_del(&s->dirty[l->phase], &s->in_dirty, link);
+	s->ndirty--;
 	l->dirty = false;
 }
 

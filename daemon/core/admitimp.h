@@ -148,6 +148,7 @@ struct hc_admit {
 	struct hc_links in_flow, in_link;            /* by entry, piece */
 	struct hc_links in_idle, in_dirty, in_news;  /* by flow, link, request */
 	struct hc_list idle, dirty[HC_ADMIT_CLASSES + 1], news;
+	uint32_t ndirty;               /* links in all of the lists */
 	struct hc_index pairs, owners; /* links by end points, shares by link and owner */
 	struct hc_timers timers;
 	uint64_t *vcs; /* taken ones, HC_ADMIT_VCS_MAX bits a link */

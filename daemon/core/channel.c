@@ -11,6 +11,7 @@
 
 #include "emit.h"
 #include "pages.h"
+#include "link.h"
 #include "part.h"
 #include "rng.h"
 #include "session.h"
@@ -367,7 +368,10 @@ void hc_channel_store(struct hc_core *c, struct hc_channel *ch)
 				       .link = ch->link,
 				       .vc = ch->vc,
 				       .ends = ch->ends};
+	char name[HC_LINK_NAME];
 
+	if (ch->link < c->nlinks)
+		row.link_name = hc_str(hc_link_name(c, ch->link, name, sizeof(name)));
 	ch->row = true;
 	hc_emit_put_channel(c, ch->id, &row);
 }
@@ -757,15 +761,22 @@ bool hc_channel_work(struct hc_core *c)
 	       answer_later(c) || hc_want_yield(c) || fire(c);
 }
 
+uint64_t hc_channel_timer(const struct hc_core *c)
+{
+	const uint64_t timer = hc_timers_next(&c->chan->timers);
+	const uint64_t admit = hc_admit_deadline(c->admit);
+
+	return timer < admit ? timer : admit;
+}
+
 uint64_t hc_channel_deadline(const struct hc_core *c)
 {
 	const struct hc_channels *x = c->chan;
 	const uint32_t l = hc_list_first(&x->later), w = hc_list_first(&x->answering);
-	const uint64_t timer = hc_timers_next(&x->timers), admit = hc_admit_deadline(c->admit);
 
 	if (x->ending.count || x->storing.count || x->yielding.count ||
-	    (l != HC_NONE && x->laters[l].stored <= c->persisted) ||
+	    hc_admit_has_news(c->admit) || (l != HC_NONE && x->laters[l].stored <= c->persisted) ||
 	    (w != HC_NONE && x->wants[w].stored <= c->persisted))
 		return c->now;
-	return timer < admit ? timer : admit;
+	return hc_channel_timer(c);
 }

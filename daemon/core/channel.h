@@ -234,6 +234,7 @@ void hc_channel_part_gone(struct hc_core *c, struct hc_part *p);
 /* One slice of what is under way; false when there is none. */
 bool hc_channel_work(struct hc_core *c);
 uint64_t hc_channel_deadline(const struct hc_core *c);
+uint64_t hc_channel_timer(const struct hc_core *c); /* the same when there is no work */
 
 /* ---- channel_ask.c ---- */
 void hc_channel_want(struct hc_core *c, struct hc_session *s, uint32_t request,

@@ -3,13 +3,16 @@
  * Channels that an earlier daemon granted; see channel.h and restore.h.
  *
  * They come after the domains, the devices and the links, and before START. Each keeps its id, its
- * register and its share of its link. The rings of one that only one end had opened are lost with
+ * register and its share of its link. The link is found by its name, for its number may be that of
+ * another one after a change of the configuration; when it is described no more, the channel is
+ * revoked. The rings of one that only one end had opened are lost with
  * the memory that the earlier daemon held for the other; it is ended, and so is one that cannot be
  * placed. Calls that waited are gone: the library repeats them.
  */
 #include "channel.h"
 
 #include "emit.h"
+#include "link.h"
 #include "part.h"
 
 #include <stdio.h>
@@ -37,19 +40,35 @@ static const char *check(struct hc_core *c, const struct hc_part *p,
 
 static void drop(struct hc_core *c, const struct hc_m_channel_row *m, const char *why)
 {
-	char text[160];
+	char text[HC_NAME_MAX + 160];
 
 	HC_TEXT(text, "stored channel %016llx is not taken back: %s",
 		(unsigned long long)m->channel, why);
-	hc_emit_log(c, HC_LOG_WARN, 0, m->domain, m->rank, text);
+	hc_emit_log(c, HC_LOG_WARN, HC_W_event_code_CHANNEL_REVOKED, m->domain, m->rank, text);
+	hc_emit_journal(c, HC_W_event_code_CHANNEL_REVOKED, m->domain, m->epoch, m->rank, 0, 0,
+			text);
 	hc_emit_del_channel(c, m->channel);
 }
 
+static const char *find_link(const struct hc_core *c, const struct hc_m_channel_row *m,
+			     uint32_t *link, char *text, size_t bytes)
+{
+	*link = m->link;
+	if (!m->link_name.len)
+		return NULL;
+	*link = hc_link_named(c, m->link_name, m->link);
+	if (*link != HC_NONE)
+		return NULL;
+	snprintf(text, bytes, "its link %.*s is not described any more", (int)m->link_name.len,
+		 m->link_name.p);
+	return text;
+}
+
 static const char *place(struct hc_core *c, const struct hc_part *p, struct hc_channel *ch,
-			 const struct hc_m_channel_row *m)
+			 const struct hc_m_channel_row *m, uint32_t link)
 {
 	const struct hc_admit_piece piece = hc_channel_admit_piece(c, p, ch);
-	const struct hc_admit_place at = {.link = m->link, .vc = m->vc};
+	const struct hc_admit_place at = {.link = link, .vc = m->vc};
 	const struct hc_admit_ask ask = {.owner = p->id,
 					 .order = p->priority,
 					 .weight = p->weight ? p->weight : 1,
@@ -62,9 +81,9 @@ static const char *place(struct hc_core *c, const struct hc_part *p, struct hc_c
 	uint32_t request;
 
 	if (hc_admit_take_back(c->admit, c->now, &ask, &at, &request))
-		return "its link is gone, or has no room for it any more";
+		return "its link has no room for it any more";
 	hc_channel_bind(c, ch, request, 0);
-	ch->link = m->link;
+	ch->link = link;
 	ch->vc = m->vc;
 	return NULL;
 }
@@ -81,7 +100,9 @@ void hc_channel_restore(struct hc_core *c, struct hc_str row)
 	struct hc_m_channel_row m = {0};
 	struct hc_channel *ch = NULL;
 	const struct hc_part *p;
-	const char *why = "its row is malformed";
+	uint32_t link = HC_NONE;
+	const char *why;
+	char gone[HC_NAME_MAX + 40];
 
 	if (hc_decode(&hc_desc_channel_row, HC_PROTO_MAX, (const uint8_t *)row.p, row.len, &m)) {
 		hc_emit_log(c, HC_LOG_ERROR, 0, 0, HC_NONE, "a stored channel is malformed");
@@ -89,6 +110,8 @@ void hc_channel_restore(struct hc_core *c, struct hc_str row)
 	}
 	p = hc_part_by_id(c, m.domain);
 	why = check(c, p, &m);
+	if (!why)
+		why = find_link(c, &m, &link, gone, sizeof(gone));
 	if (!why) {
 		ch = hc_channel_claim(c, p, m.channel, m.slot, m.rank, m.peer);
 		why = ch ? NULL : "the slot of its register is taken";
@@ -102,7 +125,7 @@ void hc_channel_restore(struct hc_core *c, struct hc_str row)
 		ch->hold_ms = m.hold_ms;
 		ch->ends = m.ends;
 		hc_channel_set_buffer(c, ch, m.buffer_bytes);
-		why = place(c, p, ch, &m);
+		why = place(c, p, ch, &m, link);
 		if (why)
 			hc_channel_free(c, ch);
 	}
@@ -111,6 +134,8 @@ void hc_channel_restore(struct hc_core *c, struct hc_str row)
 		return;
 	}
 	ch->row = true;
+	if (!m.link_name.len)
+		hc_channel_store(c, ch);
 	ch->state = CHANNEL_GRANTED;
 	c->chan->granted++;
 	hc_channel_pair(c, ch);

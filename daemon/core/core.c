@@ -586,18 +586,26 @@ static bool work(struct hc_core *c)
 
 static bool unit(struct hc_core *c)
 {
+	bool busy = under_way(c);
 	uint32_t timer;
 
-	if ((under_way(c) && work(c)) || hc_channel_work(c))
+	if (busy && work(c))
 		return true;
+	if (hc_channel_deadline(c) <= c->now) {
+		busy = true;
+		if (hc_channel_work(c))
+			return true;
+	}
 	timer = hc_timers_take(&c->waiter_timers, c->now);
 	if (timer != HC_NONE) {
 		hc_exchange_timeout(c, timer);
 		return true;
 	}
 	timer = hc_timers_take(&c->timers, c->now);
-	if (timer == HC_NONE)
+	if (timer == HC_NONE) {
+		c->at_rest = !busy;
 		return false;
+	}
 	fire(c, timer);
 	return true;
 }
@@ -609,6 +617,7 @@ void hc_core_step(struct hc_core *c, uint64_t now, const struct hc_event *event,
 	hc_assert(now >= c->now);
 	c->now = now;
 	c->out = out;
+	c->at_rest = false;
 	hc_assert(hc_emit_room(c));
 	on_event(c, event);
 	for (i = 0; i < BUDGET && hc_emit_room(c) && unit(c); i++)
@@ -621,9 +630,9 @@ uint64_t hc_core_deadline(const struct hc_core *c)
 {
 	uint64_t first, next;
 
-	if (under_way(c))
+	if (!c->at_rest && under_way(c))
 		return c->now;
-	first = hc_channel_deadline(c);
+	first = c->at_rest ? hc_channel_timer(c) : hc_channel_deadline(c);
 	next = hc_timers_next(&c->timers);
 	if (next < first)
 		first = next;

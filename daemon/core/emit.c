@@ -129,6 +129,19 @@ void hc_emit_event(struct hc_core *c, uint64_t session, const struct hc_m_event 
 	frame(c, a, 0, 0, &hc_desc_event, e);
 }
 
+void hc_emit_same(struct hc_core *c, uint64_t session, const struct hc_action *event)
+{
+	struct hc_action *a = say(c, HC_ACT_NOTIFY, session);
+
+	a->bytes = event->bytes;
+	a->len = event->len;
+}
+
+const struct hc_action *hc_emit_last(const struct hc_core *c)
+{
+	return &c->out->acts[c->out->count - 1];
+}
+
 /* ---- messages between home and part ---- */
 
 static void ring_copy_in(struct hc_core *c, uint32_t at, const uint8_t *p, uint32_t len)

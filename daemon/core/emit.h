@@ -44,6 +44,9 @@ void hc_emit_refused(struct hc_core *c, uint64_t session, uint32_t request,
 void hc_emit_done(struct hc_core *c, uint64_t session, uint32_t request, uint64_t value,
 		  const char *text);
 void hc_emit_event(struct hc_core *c, uint64_t session, const struct hc_m_event *e);
+/* An event that this step has told already, to one more session; and the last action so far. */
+void hc_emit_same(struct hc_core *c, uint64_t session, const struct hc_action *event);
+const struct hc_action *hc_emit_last(const struct hc_core *c);
 
 /* A message to a node; to this node itself it goes through the ring. */
 void hc_emit_send(struct hc_core *c, uint32_t node, const struct hc_desc *d, const void *msg);

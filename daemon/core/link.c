@@ -109,6 +109,26 @@ const char *hc_link_name(const struct hc_core *c, uint32_t link, char *buf, size
 	return buf;
 }
 
+static bool is_named(const struct hc_core *c, uint32_t link, struct hc_str name)
+{
+	char buf[HC_LINK_NAME];
+
+	return c->link_facts[link].present &&
+	       hc_str_eq(hc_str(hc_link_name(c, link, buf, sizeof(buf))), name);
+}
+
+uint32_t hc_link_named(const struct hc_core *c, struct hc_str name, uint32_t hint)
+{
+	uint32_t i;
+
+	if (hint < c->nlinks && is_named(c, hint, name))
+		return hint;
+	for (i = 0; i < c->nlinks; i++)
+		if (is_named(c, i, name))
+			return i;
+	return HC_NONE;
+}
+
 const char *hc_link_state(struct hc_core *c, uint32_t link)
 {
 	const struct hc_link_fact *f = &c->link_facts[link];

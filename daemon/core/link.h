@@ -22,6 +22,8 @@ void hc_link_device(struct hc_core *c, uint32_t index);
 bool hc_link_known(const struct hc_core *c, uint32_t link);
 /* "hccs:0-1"; "hccs:0-1.1" is the second of two parallel ones; "shm" joins any two ranks. */
 const char *hc_link_name(const struct hc_core *c, uint32_t link, char *buf, size_t size);
+/* The number of a described link by its name, or HC_NONE; `hint` is looked at first. */
+uint32_t hc_link_named(const struct hc_core *c, struct hc_str name, uint32_t hint);
 const char *hc_link_state(struct hc_core *c, uint32_t link); /* up, down or gone */
 
 #endif

@@ -123,7 +123,7 @@ void hc_part_add_work(struct hc_core *c, struct hc_part *p, unsigned bits)
 	}
 }
 
-static void tell(struct hc_core *c, struct hc_part *p, struct hc_session *s)
+static void write_event(struct hc_core *c, const struct hc_part *p, uint64_t session)
 {
 	const struct hc_part_busy *b = hc_part_now(c, p);
 	struct hc_m_event e = {.kind = b->event,
@@ -133,12 +133,8 @@ static void tell(struct hc_core *c, struct hc_part *p, struct hc_session *s)
 			       .number = p->number,
 			       .rank = HC_NONE,
 			       .node = hc_str(c->nodes[p->home_node])};
-
 	char text[HC_NAME_MAX + 64];
 
-	if (!s || s->mark == c->mark)
-		return;
-	s->mark = c->mark;
 	if (p->state != HC_W_domain_state_ACTIVE) {
 		e.rank = b->event_rank;
 		e.pid = b->event_pid;
@@ -148,11 +144,26 @@ static void tell(struct hc_core *c, struct hc_part *p, struct hc_session *s)
 			e.node.p, b->event == HC_W_event_code_RANK_ABORTED ? "aborted" : "exited");
 		e.text = hc_str(b->event_rank == b->cause_rank ? hc_part_cause(c, p) : text);
 	}
-	hc_emit_event(c, s->id, &e);
+	hc_emit_event(c, session, &e);
+}
+
+/* All hear the same: it is written for the first of a slice, since that takes most of the time. */
+static void tell(struct hc_core *c, const struct hc_part *p, struct hc_session *s,
+		 const struct hc_action **said)
+{
+	if (!s || s->mark == c->mark)
+		return;
+	s->mark = c->mark;
+	if (*said) {
+		hc_emit_same(c, s->id, *said);
+		return;
+	}
+	write_event(c, p, s->id);
+	*said = hc_emit_last(c);
 }
 
 /* Who was told already in this round is passed over; false when there is no room for the rest. */
-static bool tell_watchers(struct hc_core *c, struct hc_part *p)
+static bool tell_watchers(struct hc_core *c, const struct hc_part *p, const struct hc_action **said)
 {
 	uint32_t slot = hc_list_first(&c->watchers);
 	struct hc_session *s;
@@ -164,13 +175,14 @@ static bool tell_watchers(struct hc_core *c, struct hc_part *p)
 		if (s->watching == p->id ||
 		    (s->subscribed &&
 		     (s->role == HC_W_role_ADMIN || c->processes[s->process].uid == p->uid)))
-			tell(c, p, s);
+			tell(c, p, s, said);
 	}
 	return true;
 }
 
 /* One seat's share of the work of kind `bit`. */
-static void work_seat(struct hc_core *c, struct hc_part *p, enum hc_work bit, uint32_t seat)
+static void work_seat(struct hc_core *c, struct hc_part *p, enum hc_work bit, uint32_t seat,
+		      const struct hc_action **said)
 {
 	struct hc_part_busy *b = hc_part_busy(c, p);
 	struct hc_seat *s = &c->seats[seat];
@@ -183,7 +195,7 @@ static void work_seat(struct hc_core *c, struct hc_part *p, enum hc_work bit, ui
 		return;
 	case WORK_NOTIFY:
 		if (!b->quiet || b->event != HC_W_event_code_DOMAIN_ACTIVE)
-			tell(c, p, hc_session_get(c, hc_seat_session(s)));
+			tell(c, p, hc_session_get(c, hc_seat_session(s)), said);
 		return;
 	case WORK_FAIL: hc_part_fail_join(c, p, seat, b->code, hc_part_cause(c, p)); return;
 	case WORK_CLOSE: hc_part_drop_seat(c, p, seat); return;
@@ -191,11 +203,12 @@ static void work_seat(struct hc_core *c, struct hc_part *p, enum hc_work bit, ui
 }
 
 /* All seats have had their share of `bit`. */
-static void work_over(struct hc_core *c, struct hc_part *p, enum hc_work bit)
+static void work_over(struct hc_core *c, struct hc_part *p, enum hc_work bit,
+		      const struct hc_action **said)
 {
 	struct hc_part_busy *b = hc_part_busy(c, p);
 
-	if (bit == WORK_NOTIFY && !tell_watchers(c, p)) {
+	if (bit == WORK_NOTIFY && !tell_watchers(c, p, said)) {
 		b->cursor = HC_NONE; /* the seats have been told */
 		return;
 	}
@@ -218,6 +231,7 @@ static void work_over(struct hc_core *c, struct hc_part *p, enum hc_work bit)
 bool hc_part_work(struct hc_core *c)
 {
 	uint32_t n = hc_list_first(&c->work), i;
+	const struct hc_action *said = NULL;
 	struct hc_part_busy *b;
 	struct hc_part *p;
 	enum hc_work bit;
@@ -232,13 +246,13 @@ bool hc_part_work(struct hc_core *c)
 	for (i = 0; i < SLICE && hc_emit_room(c); i++) {
 		/* seats go from the end while closing, so that the rest stays where it is */
 		if (bit == WORK_CLOSE ? !p->nseats : b->cursor >= p->nseats) {
-			work_over(c, p, bit);
+			work_over(c, p, bit, &said);
 			return true;
 		}
 		if (bit == WORK_CLOSE)
-			work_seat(c, p, bit, p->seats + p->nseats - 1);
+			work_seat(c, p, bit, p->seats + p->nseats - 1, &said);
 		else
-			work_seat(c, p, bit, p->seats + b->cursor++);
+			work_seat(c, p, bit, p->seats + b->cursor++, &said);
 	}
 	return true;
 }

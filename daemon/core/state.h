@@ -392,6 +392,7 @@ struct hc_core {
 	struct hc_self self;
 	struct hc_settings set;
 	uint64_t now;
+	bool at_rest; /* the last step left nothing to do: only timers are to be looked at */
 	struct hc_out *out;
 	struct hc_hash_key rng;
 	uint64_t rng_count;

@@ -220,23 +220,39 @@ static int find_foreign(int fd, int sent, const struct hc_caller_rules *rules, s
 	return 0;
 }
 
+/* Whose process cannot be looked at for want of a descriptor is not told that it is gone. */
+static bool none_free(void)
+{
+	return errno == EMFILE || errno == ENFILE;
+}
+
+static int refuse_full(char *why, size_t size)
+{
+	return refuse(why, size, HC_E_RESOURCE_EXHAUSTED,
+		      "the daemon has no free descriptor (LimitNOFILE= of the unit)");
+}
+
 static int find_process(int fd, int sent, struct hc_caller *c, char *why, size_t size)
 {
-	uint64_t before = hc_caller_started(c->cred.pid);
+	uint64_t before;
 
+	errno = 0;
+	before = hc_caller_started(c->cred.pid);
+	if (!before && none_free())
+		return refuse_full(why, size);
 	c->pidfd = peer_pidfd(fd);
 	if (c->pidfd < 0 && sent >= 0 && pidfd_number(sent) == (long)c->cred.pid)
 		c->pidfd = fcntl(sent, F_DUPFD_CLOEXEC, 3);
 	if (c->pidfd < 0)
 		c->pidfd = open_pidfd(c->cred.pid);
-	if (c->pidfd < 0) {
-		if (errno == EMFILE || errno == ENFILE)
-			return refuse(
-				why, size, HC_E_RESOURCE_EXHAUSTED,
-				"the daemon has no free descriptor (LimitNOFILE= of the unit)");
+	if (c->pidfd < 0 && none_free())
+		return refuse_full(why, size);
+	if (c->pidfd < 0)
 		return refuse(why, size, HC_E_SYSTEM, "the process cannot be watched: it is gone");
-	}
+	errno = 0;
 	c->cred.started = hc_caller_started(c->cred.pid);
+	if (!c->cred.started && none_free())
+		return refuse_full(why, size);
 	if (c->cred.started != before || is_dead(c->pidfd))
 		return refuse(why, size, HC_E_SYSTEM,
 			      "the process that opened the connection is gone");

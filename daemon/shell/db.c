@@ -60,7 +60,6 @@ static const char *const sql[STMTS] = {
 	[S_CHANNELS] = "SELECT id,row FROM channel ORDER BY id",
 };
 
-/* Also in a file of this schema that was made before there were channels. */
 #define CHANNEL_TABLE                                                                              \
 	"CREATE TABLE IF NOT EXISTS channel(id INTEGER PRIMARY KEY, row BLOB NOT NULL);"
 
@@ -73,6 +72,12 @@ static const char schema[] =
 	" kind INTEGER, domain INTEGER, epoch INTEGER, rank INTEGER, pid INTEGER, uid INTEGER,"
 	" text TEXT);"
 	"CREATE INDEX event_domain ON event(domain, seq) WHERE domain != 0;" CHANNEL_TABLE
+	"COMMIT;";
+
+/* An empty name is two bytes of length. */
+static const char from_1[] =
+	"BEGIN IMMEDIATE;" CHANNEL_TABLE "UPDATE channel SET row = CAST(row || x'0000' AS BLOB);"
+	"PRAGMA user_version=2;"
 	"COMMIT;";
 
 struct hc_db {
@@ -282,7 +287,7 @@ static bool is_suspect(struct hc_db *db, const char *boot_id)
 	char text[HC_BOOT_BYTES + 128];
 
 	snprintf(text, sizeof(text),
-		 "SELECT count(*) FROM meta WHERE (key='boot' AND value='%s') OR key='" SUSPECT "'",
+		 "SELECT sum(key='boot' AND value='%s') AND NOT sum(key='" SUSPECT "') FROM meta",
 		 boot_id);
 	return !pragma_is(db, text, "1");
 }
@@ -349,7 +354,9 @@ static enum open_result open_file(struct hc_db *db, const char *path, const char
 			return OPEN_DAMAGED;
 		return make_schema(db);
 	}
-	exec(db, CHANNEL_TABLE); /* a read-only file may have it */
+	rc = version == 1 ? exec(db, from_1) : 0;
+	if (rc)
+		return rc == HC_DB_NO_ROOM ? OPEN_FAILED : OPEN_DAMAGED;
 	if (prepare(db) || read_through(db, sql[S_CHANNELS]))
 		return OPEN_DAMAGED;
 	return OPEN_SOUND;

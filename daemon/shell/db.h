@@ -10,7 +10,10 @@
  * incarnation and start number must not come twice, and an incarnation that was lost with the
  * power would. Starts that follow in the same boot are lost with it and all that knew of them.
  *
- * A damaged file is moved aside and a new one begun; a file of a newer schema is not touched.
+ * A damaged file is moved aside and a new one begun; a file of a newer schema is not touched, one
+ * of an older schema is brought to this one before it is read:
+ *
+ *	1	no name of the link at the end of a channel's row; the oldest have no channels
  */
 #ifndef HC_DB_H
 #define HC_DB_H
@@ -20,7 +23,7 @@
 #include <stdint.h>
 #include "wire.h"
 
-#define HC_DB_SCHEMA     1
+#define HC_DB_SCHEMA     2
 #define HC_DB_ASIDE_KEPT 3
 
 /* Outcomes above 0. REFUSED: `why` says it. NO_ROOM: disk full, read-only, or an I/O error; what

@@ -36,6 +36,7 @@ bool hc_fdstore_parse(const char *name, struct hc_stored_arena *a)
 struct notice {
 	struct hc_job job; /* first */
 	int fd;            /* -1: remove */
+	bool told;         /* false in done: the daemon stops, and the worker did not come to it */
 	char name[HC_FDSTORE_NAME];
 };
 
@@ -43,6 +44,7 @@ static void run(struct hc_job *job)
 {
 	struct notice *n = (struct notice *)(void *)job;
 
+	n->told = true;
 	if (n->fd >= 0)
 		hc_sd_store_fd(n->name, n->fd);
 	else
@@ -53,6 +55,9 @@ static void done(struct hc_job *job)
 {
 	struct notice *n = (struct notice *)(void *)job;
 
+	/* an arena that the manager never got would be lost; one too many is found at the start */
+	if (n->fd >= 0 && !n->told)
+		hc_sd_store_fd_now(n->name, n->fd);
 	if (n->fd >= 0)
 		close(n->fd);
 	free(n);

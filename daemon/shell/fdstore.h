@@ -9,7 +9,8 @@
  *	arena-<pid>-<start time>-<session, hexadecimal>
  *
  * The manager is told by the worker, since its socket may be full; in the order of the calls, so
- * a removal never passes the arrival. Without a manager nothing is done.
+ * a removal never passes the arrival. At a stop, arenas that the worker has not come to are told
+ * by the main thread, which does not wait. Without a manager nothing is done.
  */
 #ifndef HC_FDSTORE_H
 #define HC_FDSTORE_H

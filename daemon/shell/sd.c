@@ -22,11 +22,35 @@
 
 /* ---- what the manager is told ---- */
 
+static ssize_t transmit(int fd, const char *text, int pass)
+{
+	union {
+		struct cmsghdr align;
+		char room[CMSG_SPACE(sizeof(int))];
+	} control = {0};
+	union {
+		const char *from;
+		void *to;
+	} bytes = {.from = text}; /* iovec has no const */
+	struct iovec iov = {bytes.to, strlen(text)};
+	struct msghdr h = {.msg_iov = &iov, .msg_iovlen = 1};
+
+	if (pass >= 0) {
+		control.align.cmsg_level = SOL_SOCKET;
+		control.align.cmsg_type = SCM_RIGHTS;
+		control.align.cmsg_len = CMSG_LEN(sizeof(int));
+		memcpy(CMSG_DATA(&control.align), &pass, sizeof(int));
+		h.msg_control = control.room;
+		h.msg_controllen = sizeof(control.room);
+	}
+	return sendmsg(fd, &h, MSG_NOSIGNAL);
+}
+
 /*
  * The main loop must not wait for a manager that does not read; sd_notify would. So its words go
  * out without waiting for longer than a moment, and are lost if there is no room.
  */
-static void tell(const char *text)
+static void say(const char *text, int pass, int wait_ms)
 {
 	const char *path = getenv("NOTIFY_SOCKET");
 	struct sockaddr_un a = {.sun_family = AF_UNIX};
@@ -43,9 +67,14 @@ static void tell(const char *text)
 		return;
 	if (connect(p.fd, (struct sockaddr *)&a,
 		    (socklen_t)(offsetof(struct sockaddr_un, sun_path) + n)) ||
-	    poll(&p, 1, TELL_MS) < 0 || send(p.fd, text, strlen(text), MSG_NOSIGNAL) < 0)
+	    poll(&p, 1, wait_ms) < 0 || transmit(p.fd, text, pass) < 0)
 		hc_log(HC_LOG_DEBUG, "the service manager was not told: %s", strerror(errno));
 	close(p.fd);
+}
+
+static void tell(const char *text)
+{
+	say(text, -1, TELL_MS);
 }
 
 static void tellf(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -110,6 +139,14 @@ void hc_sd_store_fd(const char *name, int fd)
 
 	snprintf(text, sizeof(text), "FDSTORE=1\nFDNAME=%s", name);
 	sd_pid_notify_with_fds(0, 0, text, &fd, 1);
+}
+
+void hc_sd_store_fd_now(const char *name, int fd)
+{
+	char text[128];
+
+	snprintf(text, sizeof(text), "FDSTORE=1\nFDNAME=%s", name);
+	say(text, fd, 0);
 }
 
 void hc_sd_unstore_fd(const char *name)

@@ -22,6 +22,8 @@ uint64_t hc_sd_watchdog_ns(void);
 /* The fd store, under a name. They may wait for the manager. */
 void hc_sd_store_fd(const char *name, int fd);
 void hc_sd_unstore_fd(const char *name);
+/* Does not wait: lost when the manager's queue is full. */
+void hc_sd_store_fd_now(const char *name, int fd);
 
 /* What the manager passed, close-on-exec; anything else was said and closed. */
 struct hc_sd_fds {

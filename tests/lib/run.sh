@@ -4,13 +4,17 @@
 #
 #   O=build [SAN=asan|tsan] run.sh quick|long FILTER program...
 #
-# FILTER empty: all programs; else those whose name contains it. Programs of unit and api run
-# two at a time, all others one after the other, since they measure, mount or kill. A program may hold
+# FILTER empty: all programs; else those whose name contains it. A program may hold
 # several suites; each prints check's line "NN%: Checks: N, Failures: F, Errors: E". A line
 # "SKIP: reason" turns one passed check into a skipped one. A program that prints no such line,
 # ends badly without a failure of its own, or runs over its limit, counts as one failure.
 # The last line is exactly "N passed, N failed, N skipped"; the status is 1 when a check failed
 # or none passed. Nothing is left running: each program has a session, which ends with it.
+#
+# Three kinds of programs. Those of unit compute: one takes a processor. Most others wait for the
+# processes that they start, so two of them share one; each has directories, sockets and a daemon of
+# its own. Those that judge times tightly, and those that want a process number of their own, run
+# alone, after the rest.
 set -u
 
 mode=${1-} filter=${2-}
@@ -123,21 +127,73 @@ report() {
 	fi
 }
 
-n=0
-while [ $n -lt ${#chosen[@]} ]; do
-	p=${chosen[$n]} q=${chosen[$((n + 1))]-}
-	run_one $n "$p" 2>/dev/null &
-	if [[ $p =~ /(unit|api)/ && $q =~ /(unit|api)/ ]]; then
-		run_one $((n + 1)) "$q" 2>/dev/null &
-		wait
-		report $n "$p"
-		report $((n + 1)) "$q"
-		n=$((n + 2))
+# kind PROGRAM: computes, waits or alone
+kind() {
+	case ${1##*/tests/} in
+	# answers, deaths and wake-ups are timed in milliseconds, or their shares in percent
+	cases/case_056_* | cases/case_067_* | cases/case_074_* | sys/test_death | sys/test_hostile) echo alone ;;
+	sys/test_kill_channels | sys/test_reconnect | sys/test_scale | sys/test_storm_channels) echo alone ;;
+	sys/test_sync) echo alone ;;
+	# gives a process the number of one that has gone
+	cases/case_082_*) echo alone ;;
+	unit/*) echo computes ;;
+	*) echo waits ;;
+	esac
+}
+
+computes=() waits=() alone=()
+for n in "${!chosen[@]}"; do
+	case $(kind "${chosen[$n]}") in
+	computes) computes+=("$n") ;;
+	waits) waits+=("$n") ;;
+	alone) alone+=("$n") ;;
+	esac
+done
+
+# halves of processors: all of them, and what the programs that run now take
+room=$((2 * $(nproc))) used=0 waiting=0
+declare -A runs=()
+
+# start NUMBER HALVES
+start() {
+	run_one "$1" "${chosen[$1]}" 2>/dev/null &
+	runs[$1]=$2
+	used=$((used + $2))
+	[ "$2" -eq 1 ] && waiting=$((waiting + 1))
+}
+
+# reap: wait for one of them at least, and report all that are over
+reap() {
+	local n
+	wait -n
+	for n in "${!runs[@]}"; do
+		[ -s "$work/$n.end" ] || continue
+		report "$n" "${chosen[$n]}"
+		used=$((used - runs[$n]))
+		[ "${runs[$n]}" -eq 1 ] && waiting=$((waiting - 1))
+		unset "runs[$n]"
+	done
+}
+
+# Half of the machine is for each kind, and all of it for the one that is left.
+while [ ${#computes[@]} -gt 0 ] || [ ${#waits[@]} -gt 0 ]; do
+	if [ ${#waits[@]} -gt 0 ] && [ "$used" -lt $room ] &&
+		{ [ $waiting -lt $((room / 2)) ] || [ ${#computes[@]} -eq 0 ]; }; then
+		start "${waits[0]}" 1
+		waits=("${waits[@]:1}")
+	elif [ ${#computes[@]} -gt 0 ] && [ $((used + 2)) -le $room ]; then
+		start "${computes[0]}" 2
+		computes=("${computes[@]:1}")
 	else
-		wait
-		report $n "$p"
-		n=$((n + 1))
+		reap
 	fi
+done
+while [ ${#runs[@]} -gt 0 ]; do
+	reap
+done
+for n in "${alone[@]}"; do
+	start "$n" 0
+	reap
 done
 
 echo "$passed passed, $failed failed, $skipped skipped"

@@ -434,6 +434,32 @@ START_TEST(a_drain_waits_for_what_was_begun_before)
 }
 END_TEST
 
+/* A host that ends its last operation and then sleeps: that end has to bring it back, be the drain
+ * there already (0) or still to come (1). */
+START_TEST(the_last_end_brings_its_host_back)
+{
+	struct destroyer d;
+	uint32_t i;
+
+	start();
+	one_runs();
+	restart(KILLED);
+	for (i = 1; i < RANKS; i++)
+		look(&rank[i]);
+	await_members(0, 1, "detached");
+	if (_i)
+		hc_rank_must(&rank[0], &(struct hc_order){.what = HC_DO_END}, NULL);
+	begin_destroy(&d, 5000);
+	if (!_i) {
+		hc_await("the drain has begun", is_draining, NULL, 5000);
+		hc_rank_must(&rank[0], &(struct hc_order){.what = HC_DO_END}, NULL);
+	}
+	end_destroy(&d);
+	ck_assert_msg(!d.result, "%s: %s", hcomm_error_name(d.result), d.text);
+	end();
+}
+END_TEST
+
 START_TEST(a_drain_reads_what_the_manager_kept)
 {
 	struct hc_manager m;
@@ -732,6 +758,7 @@ static void add(TCase *t)
 	tcase_add_loop_test(t, killed_when_it_has_told_a_death, 0, 5);
 	tcase_add_test(t, all_die_meanwhile);
 	tcase_add_test(t, a_drain_waits_for_what_was_begun_before);
+	tcase_add_loop_test(t, the_last_end_brings_its_host_back, 0, 2);
 	tcase_add_loop_test(t, a_drain_reads_what_the_manager_kept, KILLED, STOPPED + 1);
 	tcase_add_test(t, a_forced_release_names_what_was_begun_before);
 	tcase_add_test(t, who_does_not_come_back_is_waited_for_until_it_dies);

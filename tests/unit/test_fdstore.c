@@ -4,11 +4,13 @@
  *
  * A name is taken for ours only when it is exactly what we would have written. An arena belongs
  * to one process: it may bring it again and again, another one never, and what is no arena is
- * refused without an effect.
+ * refused without an effect. A stop forgets none that the manager was to be told of.
  */
 #include "fdstore.h"
+#include "manager.h"
 #include "procs.h"
 #include "suite.h"
+#include "worker.h"
 
 #include <event2/event.h>
 #include <fcntl.h>
@@ -193,6 +195,61 @@ START_TEST(one_that_was_kept_is_found_by_its_domain)
 }
 END_TEST
 
+/* ---- a stop ---- */
+
+struct slow {
+	struct hc_job job; /* first */
+	int begun[2], go[2];
+};
+
+static void is_slow(struct hc_job *job)
+{
+	struct slow *s = (struct slow *)(void *)job;
+	char byte = 'x';
+
+	if (write(s->begun[1], &byte, 1) != 1 || read(s->go[0], &byte, 1) != 1)
+		hc_fail("a pipe is broken");
+}
+
+static void is_over(struct hc_job *job)
+{
+	(void)job;
+}
+
+/* The worker is at something else when the daemon stops: the manager gets the arena all the same.
+ */
+START_TEST(a_stop_forgets_no_arena)
+{
+	static struct slow slow = {.job = {.run = is_slow, .done = is_over}};
+	struct hc_stored_arena a = {.pid = 100, .started = 1, .session = 7};
+	struct hc_node n = {0};
+	struct hc_manager m;
+	struct hc_worker *worker;
+	char byte;
+
+	hc_tempdir(n.dir, sizeof(n.dir));
+	hc_manager_start(&m, &n);
+	setenv("NOTIFY_SOCKET", m.path, 1);
+	base = event_base_new();
+	ck_assert_int_eq(hc_worker_start(base, &worker), 0);
+	ck_assert_int_eq(pipe(slow.begun) | pipe(slow.go), 0);
+	hc_worker_submit(worker, &slow.job);
+	ck_assert_int_eq((int)read(slow.begun[0], &byte, 1), 1);
+	a.fd = memfd_create("arena", MFD_CLOEXEC);
+	hc_fdstore_keep(&(struct hc_fdstore){worker}, &a);
+	hc_manager_read(&m);
+	ck_assert_uint_eq(m.nstored, 0);
+	ck_assert(!hc_worker_stop(worker)); /* it is busy */
+	hc_manager_read(&m);
+	ck_assert_uint_eq(m.nstored, 1);
+	ck_assert_str_eq(m.stored[0].name, "arena-100-1-7");
+	ck_assert(m.stored[0].fd >= 0);
+	ck_assert_int_eq((int)write(slow.go[1], "x", 1), 1);
+	hc_manager_end(&m);
+	close(a.fd);
+}
+END_TEST
+
 static void add(TCase *t)
 {
 	tcase_add_loop_test(t, names_there_and_back, 0, (int)(sizeof(good) / sizeof(good[0])));
@@ -201,6 +258,7 @@ static void add(TCase *t)
 	tcase_add_test(t, another_process_is_refused);
 	tcase_add_test(t, what_is_no_arena_is_refused);
 	tcase_add_test(t, one_that_was_kept_is_found_by_its_domain);
+	tcase_add_test(t, a_stop_forgets_no_arena);
 }
 
 int main(void)

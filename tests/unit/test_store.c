@@ -17,6 +17,7 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+#include "codec.h"
 #include "log.h"
 #include "store.h"
 
@@ -535,6 +536,53 @@ START_TEST(a_newer_schema_is_refused_and_left_alone)
 }
 END_TEST
 
+/* The row of a channel, as it is after its file was of schema 1. */
+static int take_row(void *arg, uint64_t id, const void *row, size_t len)
+{
+	struct hc_m_channel_row *m = arg;
+
+	ck_assert_uint_eq(id, 42);
+	return hc_decode(&hc_desc_channel_row, HC_PROTO_MAX, row, len, m);
+}
+
+START_TEST(a_file_of_schema_1_is_brought_to_this_one)
+{
+	static uint8_t row[256];
+	struct hc_m_channel_row m = {.channel = 42, .domain = 7, .slot = 3, .link = 2, .ends = 5};
+	struct hc_m_channel_row got = {0};
+	size_t len;
+	sqlite3 *h;
+
+	fill_some();
+	open_db(BOOT);
+	ck_assert_int_eq(hc_encode(&hc_desc_channel_row, HC_PROTO_MAX, &m, row, sizeof(row), &len),
+			 0);
+	/* the name, which is the last field and empty, was not there */
+	ck_assert_int_eq(hc_db_begin(db), 0);
+	ck_assert_int_eq(hc_db_put_channel(db, 42, row, len - 2), 0);
+	ck_assert_int_eq(hc_db_commit(db), 0);
+	hc_db_close(db);
+	ck_assert_int_eq(sqlite3_open(path, &h), SQLITE_OK);
+	ck_assert_int_eq(sqlite3_exec(h, "PRAGMA user_version=1", NULL, NULL, NULL), SQLITE_OK);
+	if (_i) /* and the oldest had no channels at all */
+		ck_assert_int_eq(sqlite3_exec(h, "DROP TABLE channel", NULL, NULL, NULL),
+				 SQLITE_OK);
+	sqlite3_close(h);
+	for (unsigned k = 0; k < 2; k++) { /* once is enough: a second start changes nothing */
+		open_db(BOOT);
+		ck_assert(!begun.made);
+		ck_assert_str_eq(begun.problem, "");
+		ck_assert_int_eq(hc_db_channels(db, take_row, &got), 0);
+		ck_assert_uint_eq(got.channel, _i ? 0 : 42);
+		ck_assert_uint_eq(got.link, _i ? 0 : 2);
+		ck_assert_uint_eq(got.ends, _i ? 0 : 5);
+		ck_assert_uint_eq(got.link_name.len, 0);
+		hc_db_close(db);
+	}
+	ck_assert_ptr_nonnull(strstr(rows(), "1="));
+}
+END_TEST
+
 /* ---- a full disk ---- */
 
 static void limit_files(rlim_t bytes)
@@ -752,6 +800,7 @@ int main(void)
 	tcase_add_test(t, three_damaged_files_are_kept);
 	tcase_add_test(t, an_empty_file_is_a_new_one);
 	tcase_add_test(t, a_newer_schema_is_refused_and_left_alone);
+	tcase_add_loop_test(t, a_file_of_schema_1_is_brought_to_this_one, 0, 2);
 	tcase_add_test(t, a_full_disk_is_told_and_rows_are_written_later);
 	tcase_add_test(t, a_start_on_a_full_disk_uses_no_number_twice);
 	tcase_add_test(t, the_journal_is_read_by_domain_number_and_count);

@@ -353,6 +353,19 @@ static void no_route(struct hc_core *c, struct hc_far_port *far)
 }
 
 /* The path of a far port, made or changed as its route says. */
+/* The port was removed and added again, or the address moved: what is told of the old one is past.
+ */
+static void move_to(struct hc_core *c, uint32_t x, uint32_t port)
+{
+	struct hc_path *p = &c->net->paths[x];
+
+	if (p->port == port)
+		return;
+	p->port = port;
+	p->port_changed = true;
+	hc_path_look_by(c->net, x, c->now);
+}
+
 static void settle_one(struct hc_core *c, uint32_t peer, struct hc_far_port *far)
 {
 	struct hc_net *n = c->net;
@@ -369,7 +382,11 @@ static void settle_one(struct hc_core *c, uint32_t peer, struct hc_far_port *far
 	for (x = hc_path_to(c, &far->at, HC_NONE); x != HC_NONE; x = hc_path_to(c, &far->at, x))
 		if (n->paths[x].peer == peer && n->paths[x].id == id)
 			break;
-	far->path = x != HC_NONE ? x : hc_path_make(c, peer, id, port, &local, &far->at);
+	if (x == HC_NONE)
+		x = hc_path_make(c, peer, id, port, &local, &far->at);
+	else
+		move_to(c, x, port);
+	far->path = x;
 }
 
 /* Both ends were there before: their sizes may be others. */

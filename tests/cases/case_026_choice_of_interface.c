@@ -48,7 +48,7 @@ START_TEST(only_what_reaches_others_is_picked)
 {
 	char line[2000];
 
-	if (!hc_hosts_prepare(&h, NULL))
+	if (!hc_hosts_prepare(&h, NULL, NULL))
 		return;
 	/* fe80 alone on a tunnel, the bridge of a container engine, one that is down */
 	hc_ip("link add tun0 type vxlan id 7 dstport 4789 dev lo\nlink set tun0 up\n"
@@ -78,7 +78,7 @@ START_TEST(of_two_the_one_that_routes_to_the_peer_again_and_again)
 {
 	unsigned i;
 
-	if (!hc_hosts_prepare(&h, NULL))
+	if (!hc_hosts_prepare(&h, NULL, NULL))
 		return;
 	hc_ip("link add a9 type veth peer name p-a9\naddr add 10.79.0.1/24 dev a9\n"
 	      "link set a9 up\nlink set p-a9 up\n");

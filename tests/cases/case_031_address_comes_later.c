@@ -25,7 +25,7 @@ START_TEST(the_link_is_normal_soon_after_the_address)
 {
 	uint64_t since;
 
-	if (!hc_hosts_prepare(&h, "listen_address = 10.71.0.1"))
+	if (!hc_hosts_prepare(&h, "listen_address = 10.71.0.1", NULL))
 		return;
 	hc_netns_join(h.other, "a0", "10.71.9.1", "b0", "10.71.0.2");
 	hc_ip("addr del 10.71.9.1/24 dev a0\nlink set a0 down\n");
@@ -49,7 +49,7 @@ END_TEST
 
 START_TEST(a_tentative_address_is_waited_for_too)
 {
-	if (!hc_hosts_prepare(&h, "listen_address = fd71::1"))
+	if (!hc_hosts_prepare(&h, "listen_address = fd71::1", NULL))
 		return;
 	hc_hosts_join(&h);
 	hc_ip_in(h.other, "addr add fd71::2/64 dev b0 nodad\n");

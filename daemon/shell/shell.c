@@ -98,6 +98,9 @@ void hc_shell_remark(struct hc_shell *sh, char *out, size_t size)
 			 "state is not persistent (%.160s); free space in state_dir", st.why);
 		say(out, size, text);
 	}
+	if (st.damaged)
+		say(out, size,
+		    "the database is damaged: the next start moves it aside and begins anew");
 	if (hc_shell_slow_s(&st))
 		say(out, size,
 		    "the disk of state_dir is slow: joins and ends of domains wait for it");

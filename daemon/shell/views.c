@@ -162,10 +162,10 @@ static void show_status(struct hc_shell *sh, struct page *p)
 	m.pid = (uint32_t)getpid();
 	m.start = sh->self.start;
 	m.uptime_s = (hc_loop_now() - sh->started_ns) / SECOND_NS;
-	m.health =
-		hc_str(st.lost || hc_shell_slow_s(&st) || sh->sock.foreign || sh->reload_failed[0]
-			       ? "degraded"
-			       : "ok");
+	m.health = hc_str(st.lost || st.damaged || hc_shell_slow_s(&st) || sh->sock.foreign ||
+					  sh->reload_failed[0]
+				  ? "degraded"
+				  : "ok");
 	m.remark = hc_str(remark);
 	m.fence = hc_str(hc_loop_fences(sh->loop) ? "membarrier" : "atomics");
 	m.security = hc_str(!sh->self.peers ? "alone" : sh->self.security ? "none" : "key");

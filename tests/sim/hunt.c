@@ -31,13 +31,10 @@ __attribute__((format(printf, 2, 3))) static void broken(struct hunt *h, const c
 
 /* ---- what must hold after every step ---- */
 
-/*
- * A verdict is due when a window is over. Added to it: what was given for the core's own lateness,
- * the time for which a peer must say that it is deaf before that counts, and a beat under way.
- */
+/* The verdict about proofs, what was given for the core's own lateness, and a look at them. */
 static uint64_t proof_bound(const struct hc_core *c, const struct hc_path *p)
 {
-	return 2 * hc_path_window(c, p) + 3 * hc_path_interval(c, p) + p->discount_ns + 2 * SIM_MS;
+	return hc_path_window(c, p) + 2 * hc_path_interval(c, p) + p->discount_ns + 2 * SIM_MS;
 }
 
 /*

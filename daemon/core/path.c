@@ -301,8 +301,10 @@ static void drop_old(struct hc_core *c, struct hc_peer *p)
 	uint32_t i;
 
 	for (i = p->npaths; i--;)
-		if (!far_of(p, &c->net->paths[p->paths[i]].remote))
+		if (!far_of(p, &c->net->paths[p->paths[i]].remote)) {
+			hc_path_tell_gone(c, p->paths[i]);
 			hc_path_drop(c, p->paths[i]);
+		}
 }
 
 /* One peer whose routes are to be asked. */
@@ -348,6 +350,7 @@ static void no_route(struct hc_core *c, struct hc_far_port *far)
 
 	if (far->path == HC_NONE)
 		return;
+	hc_path_check_port(c, far->path); /* a port that went says more than its route */
 	HC_TEXT(text, "no route: %s", why_not(far->route_error));
 	hc_path_event(c, far->path, PATH_EV_GONE, HC_W_path_cause_NO_ROUTE, text);
 }

@@ -15,6 +15,7 @@
 #include "codec.h"
 #include "frame.h"
 #include "log.h"
+#include "loopnet.h"
 #include "reload.h"
 #include "shell.h"
 #include "views.h"
@@ -109,6 +110,8 @@ static void status_counts(struct hc_shell *sh, struct hc_m_view_status *m, char 
 	m->paths_good = core.paths_good;
 	m->stalls = core.stalls;
 	m->refused_datagrams = core.refused_datagrams;
+	if (sh->net)
+		m->refused_datagrams += hc_loopnet_refused(sh->net);
 	m->requests = core.requests + ctl.served;
 	m->refused = core.refused + ctl.refused;
 	m->malformed = ctl.malformed;

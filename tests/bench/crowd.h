@@ -56,5 +56,4 @@ bool crowd_was_late(const struct crowd *c, uint32_t node, uint64_t from, uint64_
 		    uint64_t limit_ns);
 void crowd_free(struct crowd *c);
 
-
 #endif

@@ -184,8 +184,8 @@ static uint64_t proof_limit(const struct hc_core *c, const struct hc_path *p)
 {
 	const uint64_t proof = p->proof_at == HC_NEVER ? p->since : p->proof_at;
 
-	return hc_longer(hc_longer(proof, p->judge_from), c->net->awake_at) +
-	       hc_path_window(c, p) + 2 * hc_path_interval(c, p);
+	return hc_longer(hc_longer(proof, p->judge_from), c->net->awake_at) + hc_path_window(c, p) +
+	       2 * hc_path_interval(c, p);
 }
 
 static void unproven(struct hc_core *c, uint32_t x)

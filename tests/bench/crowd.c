@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
@@ -27,7 +28,6 @@
 
 #define BATCH     64u
 #define FRAME_MAX 9216u
-#define GAPS_MAX  65536u
 #define US        1000ull
 #define MS        1000000ull
 #define COOKIE    0x63726f7764ull
@@ -69,8 +69,8 @@ struct crowd {
 	struct sockaddr_in from[BATCH];
 	uint8_t in_control[BATCH][CMSG_SPACE(sizeof(struct in_pktinfo))];
 	uint64_t tick, next; /* number of the slice, when it is due */
-	struct crowd_gap *gaps;
-	struct crowd_counts n;
+	struct crowd_log *log;
+	bool own_log;
 };
 
 /* ---- control connections ---- */
@@ -301,7 +301,7 @@ static void flush(struct crowd *c)
 			bench_die("crowd: sending: %s", strerror(errno));
 		at += (uint32_t)r;
 	}
-	c->n.sent += c->nready;
+	c->log->n.sent += c->nready;
 	c->nready = 0;
 }
 
@@ -365,9 +365,9 @@ static void note_gap(struct crowd *c, uint32_t i, uint64_t now)
 
 	if (!n->sent || n->muted || now - n->sent < c->args.interval_ms * MS * 5 / 4)
 		return;
-	if (c->n.gaps < GAPS_MAX)
-		c->gaps[c->n.gaps] = (struct crowd_gap){n->sent, now, i};
-	c->n.gaps++;
+	if (c->log->n.gaps < CROWD_GAPS)
+		c->log->gaps[c->log->n.gaps] = (struct crowd_gap){n->sent, now, i};
+	c->log->n.gaps++;
 }
 
 static void slice(struct crowd *c, uint64_t now)
@@ -405,7 +405,7 @@ static void answer_probe(struct crowd *c, struct node *n, const struct hc_m_prob
 				      .size = p->size,
 				      .mtu = 1500};
 
-	c->n.probes++;
+	c->log->n.probes++;
 	if (!n->muted)
 		encode(c, n, &hc_desc_probed, &m);
 }
@@ -417,7 +417,7 @@ static void on_beat(struct crowd *c, struct node *n, const struct hc_m_beat *m, 
 	n->heard_seq = (uint32_t)m->seq;
 	if (!(m->flags & HC_BEAT_ASKS) || m->flags & HC_BEAT_ANSWERS)
 		return;
-	c->n.asked++;
+	c->log->n.asked++;
 	if (!n->muted)
 		beat(c, n, now, HC_BEAT_ANSWERS);
 }
@@ -452,10 +452,10 @@ static void came(struct crowd *c, struct mmsghdr *h, uint64_t now)
 	i = ntohl(info.ipi_addr.s_addr) - ntohl(first);
 	if (i >= c->args.nodes ||
 	    !hc_gmac_good(c->nodes[i].in, bytes, h->msg_len - HC_DATAGRAM_TAG)) {
-		c->n.bad++;
+		c->log->n.bad++;
 		return;
 	}
-	c->n.received++;
+	c->log->n.received++;
 	frame(c, &c->nodes[i], bytes, h->msg_len - HC_DATAGRAM_TAG, now);
 }
 
@@ -523,19 +523,37 @@ void crowd_counts(const struct crowd *c, struct crowd_counts *counts)
 {
 	uint32_t i;
 
-	*counts = c->n;
+	*counts = c->log->n;
 	for (i = 0; i < c->args.nodes; i++)
 		counts->known += c->nodes[i].path != 0;
 }
 
-bool crowd_was_late(const struct crowd *c, uint32_t node, uint64_t from, uint64_t to,
+/* ---- what is written down ---- */
+
+struct crowd_log *crowd_log_new(void)
+{
+	void *p = mmap(NULL, sizeof(struct crowd_log), PROT_READ | PROT_WRITE,
+		       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	if (p == MAP_FAILED)
+		bench_die("out of memory");
+	return p;
+}
+
+void crowd_log_free(struct crowd_log *log)
+{
+	munmap(log, sizeof(*log));
+}
+
+bool crowd_log_late(const struct crowd_log *log, uint32_t node, uint64_t from, uint64_t to,
 		    uint64_t limit_ns)
 {
-	uint32_t i, kept = c->n.gaps < GAPS_MAX ? c->n.gaps : GAPS_MAX;
+	const uint32_t kept = log->n.gaps < CROWD_GAPS ? log->n.gaps : CROWD_GAPS;
+	uint32_t i;
 
 	for (i = 0; i < kept; i++)
-		if (c->gaps[i].node == node && c->gaps[i].from < to && c->gaps[i].to > from &&
-		    c->gaps[i].to - c->gaps[i].from > limit_ns)
+		if (log->gaps[i].node == node && log->gaps[i].from < to && log->gaps[i].to > from &&
+		    log->gaps[i].to - log->gaps[i].from > limit_ns)
 			return true;
 	return false;
 }
@@ -568,9 +586,10 @@ struct crowd *crowd_new(const struct crowd_args *args)
 		bench_die("out of memory");
 	c->args = *args;
 	c->nodes = calloc(args->nodes, sizeof(*c->nodes));
-	c->gaps = calloc(GAPS_MAX, sizeof(*c->gaps));
+	c->own_log = !args->log;
+	c->log = args->log ? args->log : crowd_log_new();
 	c->incoming = calloc(BATCH, sizeof(*c->incoming));
-	if (!c->nodes || !c->gaps || !c->incoming)
+	if (!c->nodes || !c->incoming)
 		bench_die("out of memory");
 	for (i = 0; i < BATCH; i++)
 		c->in_iov[i] = (struct iovec){c->incoming[i], sizeof(c->incoming[i])};
@@ -600,7 +619,8 @@ void crowd_free(struct crowd *c)
 	close(c->udp);
 	close(c->epoll);
 	free(c->incoming);
-	free(c->gaps);
+	if (c->own_log)
+		crowd_log_free(c->log);
 	free(c->nodes);
 	free(c);
 }

@@ -22,15 +22,9 @@
 
 #define CROWD_SLICES 10u
 
-struct crowd;
+#define CROWD_GAPS 65536u
 
-struct crowd_args {
-	uint32_t nodes;
-	struct hc_endpoint first;  /* address of node 0; node i has the i-th after it */
-	struct hc_endpoint daemon; /* whom they all talk to */
-	const char *key_file;      /* of the cluster; NULL: security = none */
-	uint32_t interval_ms;
-};
+struct crowd;
 
 struct crowd_gap { /* nothing was sent for `node` between these, CLOCK_MONOTONIC */
 	uint64_t from, to;
@@ -44,6 +38,27 @@ struct crowd_counts {
 	uint32_t gaps;  /* more than is kept are counted too */
 };
 
+/* What it writes down; in shared memory, so that another process may read it at any time. */
+struct crowd_log {
+	struct crowd_counts n; /* but for `known` */
+	struct crowd_gap gaps[CROWD_GAPS];
+};
+
+struct crowd_args {
+	uint32_t nodes;
+	struct hc_endpoint first;  /* address of node 0; node i has the i-th after it */
+	struct hc_endpoint daemon; /* whom they all talk to */
+	const char *key_file;      /* of the cluster; NULL: security = none */
+	uint32_t interval_ms;
+	struct crowd_log *log; /* NULL: one of its own */
+};
+
+struct crowd_log *crowd_log_new(void);
+void crowd_log_free(struct crowd_log *log);
+/* Was the node silent for longer than `limit_ns`, by its own fault, in that time? */
+bool crowd_log_late(const struct crowd_log *log, uint32_t node, uint64_t from, uint64_t to,
+		    uint64_t limit_ns);
+
 /* Connects all; ends the program with a reason when that fails. */
 struct crowd *crowd_new(const struct crowd_args *args);
 /* Beats until the time, then returns; to be called again without a pause. */
@@ -51,10 +66,6 @@ void crowd_run(struct crowd *c, uint64_t until_ns);
 /* From now on nothing is sent for this node (or again). */
 void crowd_mute(struct crowd *c, uint32_t node, bool mute);
 void crowd_counts(const struct crowd *c, struct crowd_counts *counts);
-/* Was the node silent for longer than `limit_ns` in that time? */
-bool crowd_was_late(const struct crowd *c, uint32_t node, uint64_t from, uint64_t to,
-		    uint64_t limit_ns);
 void crowd_free(struct crowd *c);
-
 
 #endif

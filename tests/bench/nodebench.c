@@ -2,6 +2,8 @@
 /* See nodebench.h. */
 #include "nodebench.h"
 
+#include <errno.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -65,24 +67,39 @@ const char *nodebench_key(const struct nodebench *n)
 	return n->key;
 }
 
-pid_t nodebench_crowd(const struct nodebench *n, uint32_t nodes, uint32_t interval_ms, int cpu)
+static pid_t start_crowd(const struct nodebench *n, struct crowd_args *args, int cpu, bool urgent)
 {
-	const struct crowd_args args = {
-		.nodes = nodes,
-		.first = {{.family = 4, .bytes = {127, 1, 0, 1}}, CROWD_PORT},
-		.daemon = {{.family = 4, .bytes = {127, 0, 0, 1}}, n->port},
-		.key_file = n->key,
-		.interval_ms = interval_ms};
+	const struct sched_param first = {.sched_priority = 1};
 	const pid_t pid = bench_fork();
 	struct crowd *c;
 
 	if (pid)
 		return pid;
+	args->first = (struct hc_endpoint){{.family = 4, .bytes = {127, 1, 0, 1}}, CROWD_PORT};
+	args->daemon = (struct hc_endpoint){{.family = 4, .bytes = {127, 0, 0, 1}}, n->port};
+	args->key_file = n->key;
 	if (cpu >= 0)
 		bench_pin(cpu);
-	c = crowd_new(&args);
+	c = crowd_new(args);
+	if (urgent && sched_setscheduler(0, SCHED_FIFO, &first))
+		bench_die("sched_setscheduler: %s", strerror(errno));
 	crowd_run(c, UINT64_MAX);
 	return 0;
+}
+
+pid_t nodebench_crowd(const struct nodebench *n, uint32_t nodes, uint32_t interval_ms, int cpu)
+{
+	struct crowd_args args = {.nodes = nodes, .interval_ms = interval_ms};
+
+	return start_crowd(n, &args, cpu, false);
+}
+
+pid_t nodebench_crowd_logged(const struct nodebench *n, uint32_t nodes, uint32_t interval_ms,
+			     bool urgent, struct crowd_log *log)
+{
+	struct crowd_args args = {.nodes = nodes, .interval_ms = interval_ms, .log = log};
+
+	return start_crowd(n, &args, -1, urgent);
 }
 
 static int keep(const void *row, void *arg)

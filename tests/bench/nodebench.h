@@ -5,6 +5,7 @@
 
 #include <hcomm/hcomm.h>
 #include <hcomm/views.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -18,6 +19,10 @@ const char *nodebench_socket(const struct nodebench *n);
 const char *nodebench_key(const struct nodebench *n);
 /* A process that is a crowd of so many nodes, on 127.1.0.1 and up, for as long as it is not killed.
  */
+struct crowd_log;
+/* The same; `urgent`: it runs before all else, as other machines would. */
+pid_t nodebench_crowd_logged(const struct nodebench *n, uint32_t nodes, uint32_t interval_ms,
+			     bool urgent, struct crowd_log *log);
 pid_t nodebench_crowd(const struct nodebench *n, uint32_t nodes, uint32_t interval_ms, int cpu);
 /* Until so many paths are normal; the benchmark ends with a reason after that many seconds. */
 void nodebench_wait_paths(const struct nodebench *n, uint32_t paths, uint32_t seconds);

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A network to break, and a machine to load, for benchmarks of what daemons say of each other.
+ *
+ * Network namespaces with rules of nftables of their own: nothing of the machine's is touched, and
+ * all of it ends with the benchmark. Wants root, `ip` and `nft`. A process that is started is in
+ * the namespace that its parent is in, so one enters, starts, and goes back.
+ *
+ * And FRR's bfdd, the peer that does the same on routers: it is started without the rest of FRR,
+ * and says what it sees in its log, which comes through a pipe.
+ */
+#ifndef HC_BENCH_LAB_H
+#define HC_BENCH_LAB_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* Into a namespace of its own; false: not root, and the line that says so (skipped) is printed. */
+bool lab_begin(const char *bench);
+/* A further one, with its loopback up; the caller stays where it is. */
+int lab_netns(void);
+/* That of lab_begin. */
+int lab_home(void);
+void lab_enter(int netns);
+/* `link` is made in the namespace that the caller is in, its other end in `netns`. */
+void lab_veth(const char *link, const char *end, int netns);
+
+/* Commands of nft, where the caller is. */
+void lab_nft(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* Here that share of all UDP to these ports gets lost. `ports`: as nft wants them. */
+void lab_loss(unsigned percent, const char *ports);
+/* How many packets the rules of lab_loss have dropped. */
+uint64_t lab_lost(void);
+void lab_no_rules(void);
+/* Datagrams that found a full buffer, here. */
+uint64_t lab_overflows(void);
+
+/* So many loops that only burn time, at the usual priority, on all processors. */
+void lab_busy(unsigned loops);
+void lab_idle(void);
+
+/* ---- FRR ---- */
+
+struct lab_bfdd {
+	pid_t pid;
+	int log; /* what it says, does not block */
+	char line[1024];
+	size_t used;
+};
+
+bool lab_bfdd_installed(void);
+/* Where the caller is; `peers`: lines of its configuration within "bfd". */
+void lab_bfdd_start(struct lab_bfdd *b, const char *name, unsigned interval_ms, const char *peers);
+/* The next line of its log, or NULL: none is there now. */
+const char *lab_bfdd_line(struct lab_bfdd *b);
+void lab_bfdd_stop(struct lab_bfdd *b);
+/* Before all else that runs, as another machine's would. */
+void lab_urgent(pid_t pid);
+
+#endif

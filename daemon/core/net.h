@@ -112,6 +112,7 @@ struct hc_peer {
 	char last_error[160];
 	/* numbered messages; mail: cells of net->mail */
 	uint64_t stream_out, stream_in;
+	uint64_t mail_cookie; /* of the daemon that our numbers are for, 0 = none yet */
 	uint32_t sent, acked, received,
 		told; /* last sent, acknowledged; last that came, that we acked */
 	uint32_t mail_first, mail_last, mail_bytes, mail_count; /* cells; HC_NONE = empty */
@@ -211,11 +212,13 @@ struct hc_conn {
 	struct hc_endpoint local, remote;
 	uint64_t limit; /* hello and welcome by then */
 	bool up;
-	bool said, heard;         /* our hello with a key went; theirs came and was accepted */
-	bool chosen, welcomed;    /* our welcome went; theirs came */
-	bool parted;              /* they said why they close it */
-	uint32_t key_in, key_out; /* ids that both hellos announced */
-	uint64_t stream;          /* theirs */
+	bool said, heard;              /* our hello with a key went; theirs came and was accepted */
+	bool chosen, welcomed;         /* our welcome went; theirs came */
+	bool parted;                   /* they said why they close it */
+	uint32_t key_in, key_out;      /* ids that both hellos announced */
+	uint64_t stream;               /* theirs */
+	uint64_t cookie;               /* of the daemon that spoke */
+	uint64_t said_stream, said_at; /* ours, as our hello said it, and when */
 };
 
 /* A refusal that was told, so that it is not told again at once. */

@@ -176,6 +176,7 @@ static void carry(struct sim *s, struct sim_stream *st, uint32_t from, uint8_t k
 			      .local = b->at,
 			      .remote = a->at,
 			      .from = a->node,
+			      .from_life = a->life,
 			      .rail = st->rail,
 			      .end = end,
 			      .seq = b->sent++};

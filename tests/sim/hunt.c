@@ -243,6 +243,15 @@ static void post_all(struct hunter *w)
 				hunt_post(w, a, b);
 }
 
+/* Sometimes, and not by all: a connection over which nothing goes must be looked after, too. */
+static void post_some(struct hunter *w)
+{
+	const uint32_t from = pick(w, w->h->nodes), to = pick(w, w->h->nodes);
+
+	if (from != to && !pick(w, 2))
+		hunt_post(w, from, to);
+}
+
 /* What all said at the end has come, too: the last of what was said before is before it. */
 static void let_answer(struct hunter *w)
 {
@@ -287,7 +296,7 @@ void hunt_run(struct hunt *h)
 	begin(&w, &args);
 	for (end = sim_now(w.sim) + h->seconds * SIM_S; sim_now(w.sim) < end && !h->bad;) {
 		fault(&w);
-		post_all(&w);
+		post_some(&w);
 		sim_run(w.sim, SIM_MS * (1 + pick(&w, 3000)));
 	}
 	heal(&w, &args);

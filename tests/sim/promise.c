@@ -15,7 +15,7 @@
 #include <string.h>
 
 #define POSTED    0xfffffffeu /* ticket of a test message: of no path */
-#define LOG_LINES 30u         /* of a path in a minute: see hunt_check_log */
+#define LOG_LINES 60u         /* of a path in a minute: see hunt_check_log */
 
 __attribute__((format(printf, 2, 3))) void hunt_broken(struct hunt *h, const char *fmt, ...)
 {
@@ -227,9 +227,9 @@ static bool same_path(const struct sim_said *a, const struct sim_said *b)
 }
 
 /*
- * A path that flaps is told of three times, each time with two or three lines, and then it is held
- * out for a second, two, four, ... without a word. In a minute there is room for five of these
- * rounds if it is readmitted each time at once; faults that the hunt makes are not that regular.
+ * A path that flaps is told of three times, each time with two or three lines, and when it is held
+ * out and comes back: ten lines a round. Then it is held out for a second, two, four, ... without a
+ * word, so a minute has room for six rounds, if it flaps again the moment that it is back.
  */
 void hunt_check_log(struct hunter *w)
 {

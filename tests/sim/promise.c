@@ -91,7 +91,20 @@ static bool accuses(const struct hc_path *p)
 	       p->cause == HC_W_path_cause_PROBE;
 }
 
-/* The nodes and rail are bytes of the addresses. */
+/* `node` means the daemon that runs on `of` now. */
+static bool knows(struct hunter *w, uint32_t node, uint32_t of)
+{
+	struct hc_core *c = sim_core(w->sim, node), *d = sim_core(w->sim, of);
+	const uint32_t peer = c && d ? hc_peer_find(c, d->self.node_id) : HC_NONE;
+
+	return peer != HC_NONE && c->net->peers[peer].cookie == d->self.cookie;
+}
+
+/*
+ * The nodes and rail are bytes of the addresses. A daemon that came instead of the one that the
+ * path was proven with is silent on it until both have met: that its predecessor is missed is
+ * right.
+ */
 static void check_accused(struct hunter *w, uint32_t node, const struct hc_core *c,
 			  const struct hc_path *p)
 {
@@ -100,7 +113,8 @@ static void check_accused(struct hunter *w, uint32_t node, const struct hc_core 
 	const uint64_t now = sim_now(w->sim);
 	uint64_t well = well_since(w, node, to, rail);
 
-	if (p->since != c->now || !accuses(p) || well == HC_NEVER)
+	if (p->since != c->now || !accuses(p) || well == HC_NEVER || !knows(w, node, to) ||
+	    !knows(w, to, node))
 		return;
 	if (now - well > 2 * hc_path_down_window(c, p) + c->set.probe_timeout_ns)
 		hunt_broken(w->h,

@@ -134,7 +134,7 @@ static bool announce(struct hc_core *c, struct hc_arr *out, const struct hc_port
 	return !hc_arr_put(out, c->scratch, HC_OUT_BYTES, &hc_desc_node_port, HC_PROTO_MAX, &m);
 }
 
-void hc_port_announce(struct hc_core *c, struct hc_arr *out)
+static void announce_all(struct hc_core *c, struct hc_arr *out)
 {
 	const struct hc_net *n = c->net;
 	uint32_t i, k;
@@ -144,6 +144,25 @@ void hc_port_announce(struct hc_core *c, struct hc_arr *out)
 		for (k = 0; n->ports[i].fact.present && k < n->ports[i].fact.naddrs; k++)
 			if (out->count < ANNOUNCE_MAX && usable(c, &n->ports[i], k))
 				hc_assert(announce(c, out, &n->ports[i], k));
+}
+
+static uint32_t hash_of(const struct hc_arr *ports)
+{
+	const struct hc_hash_key key = {0, 0};
+
+	return (uint32_t)hc_hash(&key, ports->bytes, ports->len);
+}
+
+/*
+ * A greeting may tell one peer of a change that is still collected. If that is taken back before
+ * all are told, there is nothing new for them, but for this one there is.
+ */
+void hc_port_announce(struct hc_core *c, struct hc_arr *out)
+{
+	struct hc_net *n = c->net;
+
+	announce_all(c, out);
+	n->ports_said = n->ports_said || hash_of(out) != n->last_own;
 }
 
 /* ---- what people are told ---- */
@@ -204,19 +223,19 @@ static void log_choice(struct hc_core *c, bool any)
 
 void hc_port_timeout(struct hc_core *c)
 {
-	const struct hc_hash_key key = {0, 0};
 	struct hc_net *n = c->net;
 	struct hc_arr own;
 	uint32_t hash;
 
-	hc_port_announce(c, &own);
-	hash = (uint32_t)hc_hash(&key, own.bytes, own.len);
+	announce_all(c, &own);
+	hash = hash_of(&own);
 	n->port_changes++;
 	if (c->self.peers)
 		log_choice(c, own.count > 0);
-	if (n->ports_chosen && hash == n->last_own)
+	if (n->ports_chosen && hash == n->last_own && !n->ports_said)
 		return;
 	n->ports_chosen = true;
+	n->ports_said = false;
 	n->last_own = hash;
 	hc_peer_tell_ports(c);
 }

@@ -252,6 +252,7 @@ struct hc_net {
 	uint32_t hold_ms;    /* we stop and come back; 0 = no */
 	uint64_t hold_until; /* beats carry HOLDS */
 	bool ports_chosen;   /* candidates were logged once */
+	bool own_odd;        /* some peer was told others than last_own */
 	uint8_t (*mail)[1024];
 	uint32_t *mail_next;
 	struct hc_pool mail_pool;

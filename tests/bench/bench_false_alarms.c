@@ -55,6 +55,11 @@ struct heard {
 	uint32_t not_scheduled;
 };
 
+struct before { /* what had happened before it was counted */
+	struct crowd_counts crowd;
+	uint64_t overflows;
+};
+
 struct verdicts {
 	uint32_t alarms, excused;
 };
@@ -126,7 +131,7 @@ static void stand_still(const struct nodebench *node, struct eventwatch *w)
 }
 
 static void print_calm(const struct part *p, struct heard *h, struct crowd_log *log,
-		       uint32_t seconds, const struct crowd_counts *before, struct verdicts *v)
+		       uint32_t seconds, const struct before *before, struct verdicts *v)
 {
 	struct bench_line l;
 
@@ -134,12 +139,12 @@ static void print_calm(const struct part *p, struct heard *h, struct crowd_log *
 	bench_line_str(&l, "part", p->name);
 	bench_line_int(&l, "seconds", seconds);
 	put_verdicts(&l, h, p, log, v);
-	bench_line_int(&l, "crowd_sent", log->n.sent - before->sent);
-	bench_line_int(&l, "crowd_received", log->n.received - before->received);
-	bench_line_int(&l, "crowd_asked", log->n.asked - before->asked);
-	bench_line_int(&l, "crowd_gaps", log->n.gaps - before->gaps);
+	bench_line_int(&l, "crowd_sent", log->n.sent - before->crowd.sent);
+	bench_line_int(&l, "crowd_received", log->n.received - before->crowd.received);
+	bench_line_int(&l, "crowd_asked", log->n.asked - before->crowd.asked);
+	bench_line_int(&l, "crowd_gaps", log->n.gaps - before->crowd.gaps);
 	bench_line_int(&l, "lost", lab_lost());
-	bench_line_int(&l, "overflows", lab_overflows());
+	bench_line_int(&l, "overflows", lab_overflows() - before->overflows);
 	bench_line_print(&l);
 }
 
@@ -162,7 +167,7 @@ static uint32_t run_ours(const struct part *p, uint32_t seconds, uint32_t *alarm
 	struct crowd_log *log = crowd_log_new();
 	const pid_t crowd = nodebench_crowd_logged(node, p->nodes, p->interval_ms, true, log);
 	struct heard *h = calloc(1, sizeof(*h));
-	struct crowd_counts before;
+	struct before before;
 	struct eventwatch *w;
 	struct verdicts v;
 
@@ -172,7 +177,7 @@ static uint32_t run_ours(const struct part *p, uint32_t seconds, uint32_t *alarm
 	lab_loss(LOSS, "16690, 16720");
 	lab_busy(BUSY);
 	w = eventwatch_open(nodebench_socket(node), on_event, h);
-	before = log->n;
+	before = (struct before){log->n, lab_overflows()};
 	eventwatch_run(w, bench_now_ns() + seconds * S);
 	print_calm(p, h, log, seconds, &before, &v);
 	*alarms = v.alarms;

@@ -136,6 +136,34 @@ void lab_nft(const char *format, ...)
 	free(text);
 }
 
+struct lab_rules {
+	FILE *nft;
+};
+
+struct lab_rules *lab_rules_open(void)
+{
+	struct lab_rules *r = calloc(1, sizeof(*r));
+
+	if (!r)
+		bench_die("out of memory");
+	r->nft = popen("nft -i >/dev/null", "we");
+	if (!r->nft)
+		bench_die("nft: %s", strerror(errno));
+	return r;
+}
+
+void lab_rules_say(struct lab_rules *r, const char *commands)
+{
+	if (fputs(commands, r->nft) < 0 || fflush(r->nft))
+		bench_die("nft has ended");
+}
+
+void lab_rules_close(struct lab_rules *r)
+{
+	pclose(r->nft);
+	free(r);
+}
+
 void lab_loss(unsigned percent, const char *ports)
 {
 	lab_nft("table inet loss {\n"

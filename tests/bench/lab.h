@@ -29,6 +29,12 @@ void lab_veth(const char *link, const char *end, int netns);
 
 /* Commands of nft, where the caller is. */
 void lab_nft(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* A running nft of where the caller is now: commands take effect at once and cost no new process.
+ */
+struct lab_rules;
+struct lab_rules *lab_rules_open(void);
+void lab_rules_say(struct lab_rules *r, const char *commands);
+void lab_rules_close(struct lab_rules *r);
 /* Here that share of all UDP to these ports gets lost. `ports`: as nft wants them. */
 void lab_loss(unsigned percent, const char *ports);
 /* How many packets the rules of lab_loss have dropped. */

@@ -74,7 +74,7 @@ libs-hcommd = $(filter-out -levent,$(call pl,libevent_core libevent_openssl libe
 libs-ctl    = $(call pl,smartcols jansson inih)
 libs-check  = $(call pl,check)
 
-.PHONY: all help deps deps-bench demo sim check check-built check-long check-long-built check-bigendian bench fuzz lint gen install clean FORCE
+.PHONY: all help deps deps-bench demo demo-netns sim check check-built check-long check-long-built check-bigendian bench fuzz lint gen install clean FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -88,6 +88,7 @@ help:
 #: make                    build hcommd, hcommctl and libhcomm.so.1 into build/
 #: make deps               install the Debian packages that are missing (only if some are)
 #: make demo               the main job, end to end, without root
+#: make demo-netns         three nodes and faults of the network between them (root)
 #: make check [T=name] [SAN=asan|tsan]   the tests
 #: make check-long         the long tests
 #: make check-bigendian     tests of bytes and of the core for s390x, emulated
@@ -253,6 +254,11 @@ demo:
 	@$(MAKE) --no-print-directory deps
 	@$(MAKE) --no-print-directory all
 	@O=$(O) tests/lib/demo.sh
+	@O=$(O) tests/lib/demo-nodes.sh
+demo-netns:
+	@$(MAKE) --no-print-directory deps
+	@$(MAKE) --no-print-directory all
+	@O=$(O) tests/lib/demo-netns.sh
 
 # ---- benchmarks ----------------------------------------------------------------------------
 

@@ -104,5 +104,6 @@ ctl_fn ctl_drain;
 ctl_fn ctl_ranktable;
 ctl_fn ctl_topology;
 ctl_fn ctl_config;
+ctl_fn ctl_key;
 
 #endif

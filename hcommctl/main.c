@@ -69,6 +69,8 @@ static const struct command commands[] = {
 {"config", "check", "[FILE]", CTL_RAW, "check a configuration, no daemon needed", ctl_config},
 {"config", "show", "[FILE]", CTL_RAW, "every option with its value and origin", ctl_config},
 {"config", "diff", "OLD NEW", CTL_RAW, "what differs, and whether a reload is enough", ctl_config},
+{"key", "generate", "[FILE]", "force",
+	"make a cluster key, the same for all nodes; no daemon needed", ctl_key},
 {"setting", "list", "", "", "the values that the running daemon uses, with their origin", ctl_setting},
 {"explain", "", "CODE", "", "what an error of hcomm or HCCL means", ctl_explain},
 {"log", "level", "LEVEL", "", "set the daemon's log level: error, warn, info or debug", ctl_admin},

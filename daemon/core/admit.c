@@ -66,7 +66,7 @@ void hc_admit_set(struct hc_admit *s, const struct hc_admit_settings *settings)
 	uint32_t n;
 
 	s->set = *settings;
-	for (n = 0; n < s->lim.links && other; n++) {
+	for (n = 0; n < s->links_seen && other; n++) {
 		fact = s->link[n].fact;
 		if (s->link[n].known)
 			hc_admit_link_set(s, s->link[n].seen_at, n, &fact);

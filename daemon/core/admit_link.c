@@ -284,6 +284,8 @@ void hc_admit_link_set(struct hc_admit *s, uint64_t now, uint32_t link,
 	hc_index_add(&s->pairs, pair(fact->a, fact->b), link);
 	l->fact = *fact;
 	l->known = true;
+	if (link >= s->links_seen)
+		s->links_seen = link + 1;
 	if (l->fact.vcs > HC_ADMIT_VCS_MAX)
 		l->fact.vcs = HC_ADMIT_VCS_MAX;
 	l->limit = (uint32_t)((uint64_t)fact->mbps * s->set.limit_percent / 100);

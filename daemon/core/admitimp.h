@@ -132,6 +132,7 @@ struct hc_adm_sketch {
 struct hc_admit {
 	struct hc_admit_limits lim;
 	struct hc_admit_settings set;
+	uint32_t links_seen; /* no link from here on is known */
 	uint64_t tickets;
 	struct hc_pool requests, entries, shares, flows;
 	struct hc_spans spans;

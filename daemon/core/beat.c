@@ -373,13 +373,13 @@ static void heard_odd(struct hc_core *c, uint32_t x)
 static inline void heard(struct hc_core *c, uint32_t x)
 {
 	struct hc_path *p = &c->net->paths[x];
-	const uint32_t peer = p->peer;
+	const struct hc_peer *peer = &c->net->peers[p->peer];
 
 	if (p->odd)
 		heard_odd(c, x);
 	p->heard_at = c->now;
-	if (c->net->peers[peer].state != HC_W_node_state_UP)
-		hc_peer_alive(c, peer);
+	if (peer->state != HC_W_node_state_UP || !peer->conn)
+		hc_peer_alive(c, p->peer);
 }
 
 void hc_beat_rtt(struct hc_core *c, struct hc_path *p, uint32_t rtt_us)
@@ -404,6 +404,7 @@ static void new_wish(struct hc_core *c, uint32_t x, uint64_t wish)
 	struct hc_path *p = &c->net->paths[x];
 
 	p->their_wish_ns = wish;
+	p->judge_from = c->now; /* the window is another one from here on */
 	hc_path_beat_by(c->net, x, c->now + hc_beat_interval(c, p));
 	hc_path_look_by(c->net, x, c->now + hc_path_interval(c, p));
 }

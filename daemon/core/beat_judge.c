@@ -16,6 +16,10 @@
  * silent gets a whole window anew. That is given four times in one silence, and for two seconds in
  * all, but once in any case. Then the verdict falls and says "observer starved".
  *
+ * A frame that comes is a sign of life, but no proof of both directions: where many are lost, what
+ * the peer echoes may be too old each time. So a good path whose last proof is older than a window
+ * and two intervals is unstable too, whatever is heard on it.
+ *
  * At the verdict a third node is asked whether it hears the peer. Its answer comes later and only
  * labels what was said.
  */
@@ -103,6 +107,7 @@ void hc_beat_timeout(struct hc_core *c)
 	n->late_since = HC_NEVER;
 	if (!n->path_pool.used)
 		return;
+	n->awake_at = c->now;
 	n->stalls++;
 	n->stalled_ns += late;
 	for (x = 0; x < n->path_top; x++)
@@ -174,6 +179,26 @@ static void ask_urgently(struct hc_core *c, uint32_t x, uint64_t limit)
 	hc_beat_now(c, x, HC_BEAT_ASKS);
 }
 
+/* When a good path is to have its next proof at the latest. */
+static uint64_t proof_limit(const struct hc_core *c, const struct hc_path *p)
+{
+	const uint64_t proof = p->proof_at == HC_NEVER ? p->since : p->proof_at;
+
+	return hc_longer(hc_longer(proof, p->judge_from), c->net->awake_at) + hc_path_window(c, p) +
+	       2 * hc_path_interval(c, p);
+}
+
+static void unproven(struct hc_core *c, uint32_t x)
+{
+	const struct hc_path *p = &c->net->paths[x];
+	char text[160];
+
+	HC_TEXT(text, "for %llu ms no frame has proven both directions",
+		(unsigned long long)((c->now - p->proof_at) / HC_MS));
+	hc_path_event(c, x, PATH_EV_DEAF, HC_W_path_cause_DEAF, text);
+	hc_beat_now(c, x, 0);
+}
+
 static void judge_good(struct hc_core *c, uint32_t x, uint64_t silence)
 {
 	struct hc_path *p = &c->net->paths[x];
@@ -190,6 +215,8 @@ static void judge_good(struct hc_core *c, uint32_t x, uint64_t silence)
 			(unsigned long long)((c->now - p->deaf_at) / HC_MS));
 		hc_path_event(c, x, PATH_EV_DEAF, HC_W_path_cause_DEAF, text);
 	}
+	if (hc_path_good(p) && c->now >= proof_limit(c, p))
+		unproven(c, x);
 }
 
 static void judge(struct hc_core *c, uint32_t x)
@@ -243,9 +270,11 @@ static uint64_t next_look(const struct hc_core *c, const struct hc_path *p)
 {
 	uint64_t at = hc_first(next_silence(c, p), hc_probe_deadline(c, p));
 
-	if (p->deaf_at != HC_NEVER && hc_path_good(p))
+	if (!hc_path_good(p))
+		return at;
+	if (p->deaf_at != HC_NEVER)
 		at = hc_first(at, p->deaf_at + hc_path_interval(c, p) * 5 / 4);
-	return at;
+	return hc_first(at, proof_limit(c, p));
 }
 
 static void look(struct hc_core *c, uint32_t x)

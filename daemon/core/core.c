@@ -185,11 +185,32 @@ struct hc_core *hc_core_init(void *memory, size_t bytes, const struct hc_limits 
 	return c;
 }
 
-void hc_core_expect(struct hc_core *c, uint32_t rows)
+#define RANK_BYTES_MAX 48u /* of a rank in the row of its domain: to expect too few is fine */
+
+static void index_expect(struct hc_index *x, uint32_t rows, hc_warm_fn *warm)
 {
-	hc_index_expect(&c->home_by_id, rows);
-	hc_index_expect(&c->part_by_id, rows);
-	hc_index_expect(&c->part_by_key, rows);
+	hc_index_expect(x, rows);
+	warm(x->bucket, rows * sizeof(*x->bucket));
+	warm(x->link, rows * sizeof(*x->link));
+}
+
+void hc_core_expect(struct hc_core *c, uint32_t rows, size_t bytes, hc_warm_fn *warm)
+{
+	size_t ranks = bytes / RANK_BYTES_MAX;
+
+	if (rows > c->lim.domains)
+		rows = c->lim.domains;
+	if (ranks > c->lim.ranks)
+		ranks = c->lim.ranks;
+	index_expect(&c->home_by_id, rows, warm);
+	index_expect(&c->part_by_id, rows, warm);
+	index_expect(&c->part_by_key, rows, warm);
+	warm(c->parts, rows * sizeof(*c->parts));
+	warm(c->part_pool.next, rows * sizeof(*c->part_pool.next));
+	warm(c->homes, rows * sizeof(*c->homes));
+	warm(c->seats, ranks * sizeof(*c->seats));
+	warm(c->seat_links.at, ranks * sizeof(*c->seat_links.at));
+	warm(c->places, ranks * sizeof(*c->places));
 }
 
 uint32_t hc_core_find_node(const struct hc_core *c, const uint8_t id[16])

@@ -398,8 +398,10 @@ size_t hc_core_bytes(const struct hc_limits *limits);
 /* `memory` is zeroed, aligned to 64 and outlives the core. Returns the core, never NULL. */
 struct hc_core *hc_core_init(void *memory, size_t bytes, const struct hc_limits *limits,
 			     const struct hc_self *self, const struct hc_settings *settings);
-/* Before the first event: about so many rows of domains (ROW) are to come. */
-void hc_core_expect(struct hc_core *core, uint32_t rows);
+/* Before the first event: about so many rows of domains (ROW), of so many bytes together, are to
+ * come. `warm` is told what memory they will need, no more than that. */
+typedef void hc_warm_fn(void *at, size_t bytes);
+void hc_core_expect(struct hc_core *core, uint32_t rows, size_t bytes, hc_warm_fn *warm);
 void hc_core_step(struct hc_core *core, uint64_t now, const struct hc_event *event,
 		  struct hc_out *out);
 /* When to call again with TIMEOUT; HC_NEVER, or `now` and earlier for "at once". */

@@ -264,6 +264,7 @@ struct hc_net {
 	uint64_t early;       /* how much the burst under way draws the next one near, of 10,240 */
 	uint32_t burst, look; /* next path of the one under way, HC_NONE */
 	uint64_t judge_at;    /* last TIMEOUT: all that had come by then is heard; 0: none */
+	uint64_t awake_at;    /* after the last time that we did not run ourselves */
 	uint64_t late_since;  /* something was due then, and was not done in time; HC_NEVER */
 	uint64_t wish_ns, wish_lo, wish_hi,
 		wish_until;        /* ours; while it changes: the faster, the slower */

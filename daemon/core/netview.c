@@ -65,7 +65,7 @@ static void address_of(const struct hc_peer *p, char text[HC_ENDPOINT_TEXT_MAX])
 static bool node_row(struct hc_view_page *g, const struct hc_peer *p)
 {
 	const struct hc_core *c = g->c;
-	char id[33], boot[33], at[HC_ENDPOINT_TEXT_MAX];
+	char id[33], boot[33], at[HC_ENDPOINT_TEXT_MAX], hold[96];
 	struct hc_m_view_node r = {.name = hc_str(p->name),
 				   .state = hc_str(hc_word_node_state(p->state)),
 				   .age_ms = ago_ms(c, p->since),
@@ -87,8 +87,14 @@ static bool node_row(struct hc_view_page *g, const struct hc_peer *p)
 	r.node_id = hc_str(id);
 	r.boot_id = hc_str(boot);
 	r.address = hc_str(at);
-	if (p->state != HC_W_node_state_UP || !p->conn)
+	if (p->state == HC_W_node_state_HOLD) {
+		snprintf(hold, sizeof(hold),
+			 "its daemon restarts as planned: nothing is judged for %llu ms more",
+			 (unsigned long long)in_ms(c, p->grace_until));
+		r.cause = hc_str(hold);
+	} else if (p->state != HC_W_node_state_UP || !p->conn) {
 		r.cause = hc_str(p->last_error);
+	}
 	return hc_view_put(g, &r);
 }
 

@@ -301,8 +301,10 @@ static void drop_old(struct hc_core *c, struct hc_peer *p)
 	uint32_t i;
 
 	for (i = p->npaths; i--;)
-		if (!far_of(p, &c->net->paths[p->paths[i]].remote))
+		if (!far_of(p, &c->net->paths[p->paths[i]].remote)) {
+			hc_path_tell_gone(c, p->paths[i]);
 			hc_path_drop(c, p->paths[i]);
+		}
 }
 
 /* One peer whose routes are to be asked. */
@@ -348,11 +350,25 @@ static void no_route(struct hc_core *c, struct hc_far_port *far)
 
 	if (far->path == HC_NONE)
 		return;
+	hc_path_check_port(c, far->path); /* a port that went says more than its route */
 	HC_TEXT(text, "no route: %s", why_not(far->route_error));
 	hc_path_event(c, far->path, PATH_EV_GONE, HC_W_path_cause_NO_ROUTE, text);
 }
 
 /* The path of a far port, made or changed as its route says. */
+/* The port was removed and added again, or the address moved: what is told of the old one is past.
+ */
+static void move_to(struct hc_core *c, uint32_t x, uint32_t port)
+{
+	struct hc_path *p = &c->net->paths[x];
+
+	if (p->port == port)
+		return;
+	p->port = port;
+	p->port_changed = true;
+	hc_path_look_by(c->net, x, c->now);
+}
+
 static void settle_one(struct hc_core *c, uint32_t peer, struct hc_far_port *far)
 {
 	struct hc_net *n = c->net;
@@ -369,7 +385,11 @@ static void settle_one(struct hc_core *c, uint32_t peer, struct hc_far_port *far
 	for (x = hc_path_to(c, &far->at, HC_NONE); x != HC_NONE; x = hc_path_to(c, &far->at, x))
 		if (n->paths[x].peer == peer && n->paths[x].id == id)
 			break;
-	far->path = x != HC_NONE ? x : hc_path_make(c, peer, id, port, &local, &far->at);
+	if (x == HC_NONE)
+		x = hc_path_make(c, peer, id, port, &local, &far->at);
+	else
+		move_to(c, x, port);
+	far->path = x;
 }
 
 /* Both ends were there before: their sizes may be others. */

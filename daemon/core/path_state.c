@@ -93,8 +93,8 @@ static const char *port_name(const struct hc_core *c, uint32_t index)
 	uint32_t i;
 
 	for (i = 0; i < n->nports; i++)
-		if (n->ports[i].fact.present && n->ports[i].fact.index == index)
-			return n->ports[i].fact.name;
+		if (n->ports[i].fact.index == index && n->ports[i].fact.name[0])
+			return n->ports[i].fact.name; /* also of one that went */
 	return "a port that is gone";
 }
 
@@ -132,6 +132,18 @@ static void tell(struct hc_core *c, const struct hc_path *p, uint16_t kind)
 	HC_TEXT(text, "%s is %s: %s", hc_path_text(c, p, name), hc_word_path_state(p->state),
 		p->cause_text);
 	hc_notice(c, level, kind, c->net->peers[p->peer].node, text);
+}
+
+/* The peer does not announce its end any more, and the path is dropped: nobody would hear of it. */
+void hc_path_tell_gone(struct hc_core *c, uint32_t path)
+{
+	struct hc_path *p = &c->net->paths[path];
+
+	if (p->state == HC_W_path_state_UNKNOWN || p->state == HC_W_path_state_DOWN)
+		return;
+	p->state = HC_W_path_state_DOWN;
+	HC_TEXT(p->cause_text, "%s", hc_word_path_cause(HC_W_path_cause_PEER_PORT));
+	tell(c, p, HC_W_event_code_PATH_DOWN);
 }
 
 /* ---- changing ---- */

@@ -40,6 +40,7 @@ const char *hc_path_text(const struct hc_core *c, const struct hc_path *p, char 
 uint32_t hc_path_make(struct hc_core *c, uint32_t peer, uint32_t id, uint32_t port,
 		      const struct hc_endpoint *local, const struct hc_endpoint *remote);
 void hc_path_drop(struct hc_core *c, uint32_t path);
+void hc_path_tell_gone(struct hc_core *c, uint32_t path);
 /* The path to that endpoint, HC_NONE; then the next one of them. */
 uint32_t hc_path_to(const struct hc_core *c, const struct hc_endpoint *remote, uint32_t after);
 uint32_t hc_path_clamp_mtu(uint32_t mtu);

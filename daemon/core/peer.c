@@ -392,12 +392,23 @@ static void say_ports(struct hc_core *c, uint32_t peer)
 	hc_path_routes(c, peer);
 }
 
+/* By a beat on each path too: the end of the connection may overtake what was written to it. */
+static void say_hold(struct hc_core *c, uint32_t peer)
+{
+	const struct hc_peer *p = hc_peer_get(c, peer);
+	const struct hc_m_peer_hold hold = {.hold_ms = c->net->hold_ms};
+	uint32_t i;
+
+	hc_peer_send(c, peer, &hc_desc_peer_hold, &hold);
+	for (i = 0; i < p->npaths; i++)
+		hc_beat_now(c, p->paths[i], 0);
+}
+
 /* One of them. Numbered ones go after what is resumed: else an old word would come last. */
 bool hc_peer_work(struct hc_core *c)
 {
 	struct hc_net *n = c->net;
 	const uint32_t peer = hc_list_first(&n->busy);
-	const struct hc_m_peer_hold hold = {.hold_ms = n->hold_ms};
 	struct hc_peer *p;
 	uint8_t what;
 
@@ -414,7 +425,7 @@ bool hc_peer_work(struct hc_core *c)
 	if (what & PEER_PORTS)
 		say_ports(c, peer);
 	if (what & PEER_HOLDS)
-		hc_peer_send(c, peer, &hc_desc_peer_hold, &hold);
+		say_hold(c, peer);
 	return true;
 }
 
@@ -541,6 +552,10 @@ void hc_peer_on_hold(struct hc_core *c, uint32_t peer, uint32_t hold_ms)
 	const uint64_t ms = hold_ms < HOLD_MAX_MS ? hold_ms : HOLD_MAX_MS;
 	char text[96];
 
+	if (p->state == HC_W_node_state_HOLD && ms) { /* a beat said it before */
+		p->grace_until = p->since + ms * MS;
+		hc_peer_arm(c, peer);
+	}
 	if (p->state != HC_W_node_state_UP)
 		return;
 	become(c, p, HC_W_node_state_HOLD);

@@ -2,10 +2,14 @@
 /*
  * The database file; see db.h.
  *
- * Files up to CHECK_BYTES are checked whole at start. Larger ones are large because of the event
- * journal; there the tables that decide something are checked, so that a start stays short.
+ * A start reads the tables that decide something from end to end, which is a check of each of
+ * their pages and rows; nothing is made of a row before. The rest is the journal. After a boot,
+ * when power may have been lost, it is checked before the start as well, if the file is not
+ * large; otherwise when the daemon is up and has nothing to store (hc_db_check). What is found
+ * then is said and remembered in the file, and the next start puts it aside.
  */
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,12 +18,14 @@
 #include <unistd.h>
 #include "dbaside.h"
 #include "dbids.h"
+#include "dbrows.h"
 #include "core.h"
 #include "db.h"
 #include "ident.h"
 
 #define CHECK_BYTES (64ll << 20)
 #define PRUNE_ROWS  4096u
+#define SUSPECT     "damaged" /* in meta: the check of a running daemon has found it so */
 #define DAY_NS      86400000000000ull
 
 enum stmt {
@@ -77,8 +83,10 @@ static const char from_1[] =
 struct hc_db {
 	sqlite3 *h;
 	sqlite3_stmt *s[STMTS];
-	struct hc_dbids ids; /* rows of the table `domain` */
-	bool ids_known;
+	struct hc_dbids ids;   /* rows of the table `domain` */
+	struct hc_dbrows rows; /* as the start has read them, until they are asked for */
+	bool checked;          /* the whole file was, since this start */
+	atomic_bool interrupted;
 };
 
 /* ---- small steps ---- */
@@ -144,6 +152,7 @@ static void shut(struct hc_db *db)
 	sqlite3_close(db->h);
 	db->h = NULL;
 	hc_dbids_fini(&db->ids);
+	hc_dbrows_fini(&db->rows);
 }
 
 /* ---- meta ---- */
@@ -219,14 +228,81 @@ static int tune(struct hc_db *db)
 			"PRAGMA temp_store=MEMORY;");
 }
 
-static bool is_sound(struct hc_db *db, const char *path)
+static bool is_small(const char *path)
 {
 	struct stat st;
 
-	if (!stat(path, &st) && st.st_size > CHECK_BYTES)
-		return pragma_is(db, "PRAGMA quick_check('domain')", "ok") &&
-		       pragma_is(db, "PRAGMA quick_check('meta')", "ok");
+	return !stat(path, &st) && st.st_size <= CHECK_BYTES;
+}
+
+static bool is_whole(struct hc_db *db)
+{
 	return pragma_is(db, "PRAGMA quick_check(1)", "ok");
+}
+
+/* A row of the table of domains; `last` is the number of the one before. */
+static int read_row(struct hc_db *db, sqlite3_stmt *s, int64_t *last)
+{
+	const uint64_t id = column_u64(s, 0);
+	const int64_t seq = sqlite3_column_int64(s, 2);
+	const void *row = sqlite3_column_blob(s, 1);
+
+	if (!id || seq <= *last || sqlite3_column_type(s, 1) != SQLITE_BLOB)
+		return -EIO;
+	*last = seq;
+	if (!hc_dbids_put(&db->ids, id, seq) ||
+	    !hc_dbrows_add(&db->rows, id, row, (size_t)sqlite3_column_bytes(s, 1)))
+		return -ENOMEM;
+	return 0;
+}
+
+/* Each page of the table is looked at, cell by cell. */
+static int read_domains(struct hc_db *db)
+{
+	sqlite3_stmt *s = NULL;
+	int rc = sqlite3_prepare_v2(db->h, sql[S_DOMAINS], -1, &s, NULL), r = 0;
+	int64_t last = 0;
+
+	if (rc == SQLITE_OK)
+		while (!r && (rc = sqlite3_step(s)) == SQLITE_ROW)
+			r = read_row(db, s, &last);
+	sqlite3_finalize(s);
+	return r ? r : outcome(rc);
+}
+
+static int read_through(struct hc_db *db, const char *text)
+{
+	sqlite3_stmt *s = NULL;
+	int rc = sqlite3_prepare_v2(db->h, text, -1, &s, NULL);
+
+	if (rc == SQLITE_OK)
+		while ((rc = sqlite3_step(s)) == SQLITE_ROW)
+			sqlite3_column_blob(s, 1);
+	sqlite3_finalize(s);
+	return outcome(rc);
+}
+
+static bool is_suspect(struct hc_db *db, const char *boot_id)
+{
+	char text[HC_BOOT_BYTES + 128];
+
+	snprintf(text, sizeof(text),
+		 "SELECT sum(key='boot' AND value='%s') AND NOT sum(key='" SUSPECT "') FROM meta",
+		 boot_id);
+	return !pragma_is(db, text, "1");
+}
+
+static int read_all(struct hc_db *db, const char *path, const char *boot_id)
+{
+	int r = read_through(db, "SELECT key,value FROM meta");
+
+	if (!r)
+		r = read_domains(db);
+	if (!r && is_suspect(db, boot_id) && is_small(path)) {
+		db->checked = true;
+		r = is_whole(db) ? 0 : -EIO;
+	}
+	return r;
 }
 
 enum open_result { OPEN_SOUND, OPEN_NEW, OPEN_DAMAGED, OPEN_FUTURE, OPEN_FAILED, OPEN_NO_MEMORY };
@@ -242,7 +318,7 @@ static enum open_result make_schema(struct hc_db *db)
 }
 
 /* Looks at the file before anything may change it. */
-static enum open_result open_file(struct hc_db *db, const char *path)
+static enum open_result open_file(struct hc_db *db, const char *path, const char *boot_id)
 {
 	int rc = sqlite3_open_v2(path, &db->h,
 				 SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX |
@@ -264,9 +340,11 @@ static enum open_result open_file(struct hc_db *db, const char *path)
 		rc = sqlite3_errcode(db->h) & 0xff;
 		return rc == SQLITE_NOTADB || rc == SQLITE_CORRUPT ? OPEN_DAMAGED : OPEN_FAILED;
 	}
-	exec(db, "PRAGMA cache_size=-384"); /* what is damaged is found by what follows */
-	if (!is_sound(db, path))
-		return OPEN_DAMAGED;
+	/* what is damaged is found by what follows */
+	exec(db, "PRAGMA cache_size=-384;PRAGMA cell_size_check=ON");
+	rc = version ? read_all(db, path, boot_id) : 0;
+	if (rc)
+		return rc == -ENOMEM ? OPEN_NO_MEMORY : OPEN_DAMAGED;
 	rc = tune(db);
 	if (rc)
 		return rc == HC_DB_NO_ROOM ? OPEN_FAILED : OPEN_DAMAGED;
@@ -279,7 +357,9 @@ static enum open_result open_file(struct hc_db *db, const char *path)
 	rc = version == 1 ? exec(db, from_1) : 0;
 	if (rc)
 		return rc == HC_DB_NO_ROOM ? OPEN_FAILED : OPEN_DAMAGED;
-	return prepare(db) ? OPEN_DAMAGED : OPEN_SOUND;
+	if (prepare(db) || read_through(db, sql[S_CHANNELS]))
+		return OPEN_DAMAGED;
+	return OPEN_SOUND;
 }
 
 static int refuse_open(struct hc_db *db, enum open_result r, const char *path, char *why,
@@ -296,10 +376,10 @@ static int refuse_open(struct hc_db *db, enum open_result r, const char *path, c
 	return HC_DB_REFUSED;
 }
 
-static int open_checked(struct hc_db *db, const char *path, struct hc_db_start *start, char *why,
-			size_t size)
+static int open_checked(struct hc_db *db, const char *path, const char *boot_id,
+			struct hc_db_start *start, char *why, size_t size)
 {
-	enum open_result r = open_file(db, path);
+	enum open_result r = open_file(db, path, boot_id);
 	char aside[HC_DB_ASIDE_BYTES];
 
 	if (r == OPEN_DAMAGED) {
@@ -312,7 +392,7 @@ static int open_checked(struct hc_db *db, const char *path, struct hc_db_start *
 		snprintf(start->problem, sizeof(start->problem),
 			 "%s: the database is damaged; moved to %s, a new one is begun", path,
 			 aside);
-		r = open_file(db, path);
+		r = open_file(db, path, boot_id);
 	}
 	switch (r) {
 	case OPEN_SOUND: return 0;
@@ -357,7 +437,8 @@ static int count_start(struct hc_db *db, const char *boot_id, struct hc_db_start
 			start->node[i] = (uint8_t)byte;
 		start->has_node = i == 16;
 	}
-	exec(db, "PRAGMA synchronous=FULL");
+	if (!start->same_boot)
+		exec(db, "PRAGMA synchronous=FULL");
 	r = hc_db_begin(db);
 	if (!r && !start->same_boot)
 		r = exec(db, "DELETE FROM domain; DELETE FROM channel");
@@ -369,8 +450,12 @@ static int count_start(struct hc_db *db, const char *boot_id, struct hc_db_start
 		r = meta_set_u64(db, "start", start->start);
 	if (!r)
 		r = hc_db_commit(db);
-	if (r)
+	if (r) {
 		hc_db_rollback(db);
+	} else if (!start->same_boot) {
+		hc_dbrows_fini(&db->rows);
+		hc_dbids_fini(&db->ids);
+	}
 	exec(db, "PRAGMA synchronous=NORMAL");
 	start->stored = !r;
 	if (r == HC_DB_NO_ROOM)
@@ -389,7 +474,7 @@ int hc_db_open(const char *path, const char *boot_id, struct hc_db **out, struct
 	if (!db)
 		return -ENOMEM;
 	mask = umask(0077); /* rows name users and processes */
-	r = open_checked(db, path, start, why, size);
+	r = open_checked(db, path, boot_id, start, why, size);
 	umask(mask);
 	if (!r) {
 		r = count_start(db, boot_id, start);
@@ -415,6 +500,36 @@ void hc_db_close(struct hc_db *db)
 	sqlite3_wal_checkpoint_v2(db->h, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
 	shut(db);
 	free(db);
+}
+
+/* ---- the check of the rest ---- */
+
+bool hc_db_check_due(const struct hc_db *db)
+{
+	return !db->checked;
+}
+
+void hc_db_interrupt(struct hc_db *db)
+{
+	atomic_store(&db->interrupted, true);
+	sqlite3_interrupt(db->h);
+}
+
+int hc_db_check(struct hc_db *db)
+{
+	bool sound;
+
+	atomic_store(&db->interrupted, false);
+	sound = !is_small(sqlite3_db_filename(db->h, "main")) || is_whole(db);
+	if (atomic_load(&db->interrupted)) /* a check that was cut short may have seen nothing */
+		return HC_DB_INTERRUPTED;
+	db->checked = true;
+	return sound ? 0 : HC_DB_DAMAGED;
+}
+
+int hc_db_set_damaged(struct hc_db *db)
+{
+	return meta_set_u64(db, SUSPECT, 1);
 }
 
 /* ---- rows ---- */
@@ -473,51 +588,30 @@ int hc_db_add_event(struct hc_db *db, const struct hc_db_event *e)
 int hc_db_domains(struct hc_db *db, hc_db_domain_fn *fn, void *arg)
 {
 	sqlite3_stmt *s = db->s[S_DOMAINS];
-	int rc, r = 0;
+	int rc = SQLITE_DONE, r = 0;
 
-	while (!r && (rc = sqlite3_step(s)) == SQLITE_ROW) {
-		const void *row = sqlite3_column_blob(s, 1);
-
-		if (!hc_dbids_put(&db->ids, column_u64(s, 0), sqlite3_column_int64(s, 2)))
-			r = -ENOMEM;
-		else if (fn)
-			r = fn(arg, column_u64(s, 0), row, (size_t)sqlite3_column_bytes(s, 1));
-	}
+	if (db->rows.count)
+		return hc_dbrows_give(&db->rows, fn, arg);
+	while (!r && (rc = sqlite3_step(s)) == SQLITE_ROW)
+		r = fn(arg, column_u64(s, 0), sqlite3_column_blob(s, 1),
+		       (size_t)sqlite3_column_bytes(s, 1));
 	sqlite3_reset(s);
-	if (r)
-		return r;
-	db->ids_known = rc == SQLITE_DONE;
-	return outcome(rc);
+	return r ? r : outcome(rc);
 }
 
-uint32_t hc_db_domains_about(struct hc_db *db)
+void hc_db_domains_about(const struct hc_db *db, uint32_t *count, size_t *bytes)
 {
-	/* rows are numbered as they come; a page has room for at most sixteen */
-	static const char text[] = "SELECT min((SELECT max(seq) FROM domain),"
-				   "16*(SELECT page_count FROM pragma_page_count))";
-	sqlite3_stmt *s = NULL;
-	int64_t rows = 0;
-
-	if (sqlite3_prepare_v2(db->h, text, -1, &s, NULL) == SQLITE_OK &&
-	    sqlite3_step(s) == SQLITE_ROW)
-		rows = sqlite3_column_int64(s, 0);
-	sqlite3_finalize(s);
-	return rows > 0 && rows <= UINT32_MAX ? (uint32_t)rows : 0;
-}
-
-static int know_ids(struct hc_db *db)
-{
-	return db->ids_known ? 0 : hc_db_domains(db, NULL, NULL);
+	*count = db->rows.count;
+	*bytes = db->rows.bytes;
 }
 
 /* A row that is rolled back leaves its number in the map, which no other row will get. */
 int hc_db_put_domain(struct hc_db *db, uint64_t id, const void *row, size_t len)
 {
-	int r = know_ids(db);
-	int64_t seq = r ? 0 : hc_dbids_row(&db->ids, id);
+	int64_t seq = hc_dbids_row(&db->ids, id);
 
 	if (!seq)
-		return r ? r : -ENOMEM;
+		return -ENOMEM;
 	sqlite3_bind_int64(db->s[S_PUT], 1, seq);
 	bind_u64(db, S_PUT, 2, id);
 	sqlite3_bind_blob64(db->s[S_PUT], 3, row, len, SQLITE_STATIC);
@@ -526,11 +620,8 @@ int hc_db_put_domain(struct hc_db *db, uint64_t id, const void *row, size_t len)
 
 int hc_db_del_domain(struct hc_db *db, uint64_t id)
 {
-	int r = know_ids(db);
-	int64_t seq = r ? 0 : hc_dbids_find(&db->ids, id);
+	int64_t seq = hc_dbids_find(&db->ids, id);
 
-	if (r)
-		return r;
 	if (!seq) { /* never stored; or its deletion was rolled back, and is tried again */
 		bind_u64(db, S_DEL_ID, 1, id);
 		return run(db, S_DEL_ID);

@@ -6,8 +6,9 @@
  * Write-ahead log with synchronous NORMAL: after a crash of the daemon nothing that was committed
  * is lost; after a loss of power every process is gone as well. The connection is exclusive, so
  * the index of the log stays in memory: no shared file is mapped, and a full disk is an error
- * code and never a signal. Only the start number is written with FULL, once for each start:
- * using one twice could make an old handle look fresh.
+ * code and never a signal. Only the first start after a boot is written with FULL: the pair of
+ * incarnation and start number must not come twice, and an incarnation that was lost with the
+ * power would. Starts that follow in the same boot are lost with it and all that knew of them.
  *
  * A damaged file is moved aside and a new one begun; a file of a newer schema is not touched, one
  * of an older schema is brought to this one before it is read:
@@ -27,7 +28,7 @@
 
 /* Outcomes above 0. REFUSED: `why` says it. NO_ROOM: disk full, read-only, or an I/O error; what
  * was to be written is not. */
-enum { HC_DB_REFUSED = 1, HC_DB_NO_ROOM = 2 };
+enum { HC_DB_REFUSED = 1, HC_DB_NO_ROOM = 2, HC_DB_INTERRUPTED = 3, HC_DB_DAMAGED = 4 };
 
 struct hc_db;
 
@@ -66,6 +67,13 @@ int hc_db_del_domain(struct hc_db *db, uint64_t id);
 int hc_db_add_event(struct hc_db *db, const struct hc_db_event *e);
 /* Takes at most some thousand old events away. *more: there are further ones. */
 int hc_db_prune(struct hc_db *db, uint64_t wall_ns, uint32_t days, uint32_t rows, bool *more);
+/* Checks what the start has not: 0, HC_DB_DAMAGED, or HC_DB_INTERRUPTED by another thread, which
+ * wants something to be stored; then it is to be tried again. */
+bool hc_db_check_due(const struct hc_db *db);
+int hc_db_check(struct hc_db *db);
+void hc_db_interrupt(struct hc_db *db); /* from any thread, and only during a check */
+/* The next start is to put the file aside. */
+int hc_db_set_damaged(struct hc_db *db);
 const char *hc_db_error(const struct hc_db *db);
 
 /* Granted channels, as the domains. */
@@ -74,8 +82,8 @@ int hc_db_del_channel(struct hc_db *db, uint64_t id);
 
 typedef int hc_db_domain_fn(void *arg, uint64_t id, const void *row, size_t len);
 int hc_db_domains(struct hc_db *db, hc_db_domain_fn *fn, void *arg);
-/* How many of the domains there are at most, to be ready for so many. */
-uint32_t hc_db_domains_about(struct hc_db *db);
+/* How many domains the start has read, before they are asked for. */
+void hc_db_domains_about(const struct hc_db *db, uint32_t *count, size_t *bytes);
 int hc_db_channels(struct hc_db *db, hc_db_domain_fn *fn, void *arg);
 
 struct hc_db_filter {

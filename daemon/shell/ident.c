@@ -70,7 +70,8 @@ int hc_ident_lock(const char *state_dir, int *fd, char *why, size_t size)
 		return HC_IDENT_BUSY;
 	}
 	n = snprintf(pid, sizeof(pid), "%d\n", (int)getpid());
-	if (ftruncate(lock, 0) || pwrite(lock, pid, (size_t)n, 0) != n)
+	/* written over: a file system may bring one that is cut to nothing to the disk at once */
+	if (pwrite(lock, pid, (size_t)n, 0) != n || ftruncate(lock, n))
 		hc_log(HC_LOG_WARN, "%s: cannot write the process number: %s", path,
 		       strerror(errno));
 	*fd = lock;

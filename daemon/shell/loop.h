@@ -52,7 +52,7 @@ void hc_loop_stop(struct hc_loop *loop);
 void hc_loop_event(void *loop, const struct hc_event *ev);
 /* The same at the time that hc_loop_clock read: for those that come together. */
 void hc_loop_event_now(void *loop, const struct hc_event *ev);
-void hc_loop_expect(struct hc_loop *loop, uint32_t rows);
+void hc_loop_expect(struct hc_loop *loop, uint32_t rows, size_t bytes);
 void hc_loop_row(struct hc_loop *loop, struct hc_str row);
 void hc_loop_channel_row(struct hc_loop *loop, struct hc_str row);
 void hc_loop_begin(struct hc_loop *loop);

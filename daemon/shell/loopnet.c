@@ -71,10 +71,26 @@ static void make_keys(struct hc_loopnet *n, const struct hc_action *a)
 
 /* ---- the loop's calls ---- */
 
+/*
+ * Whole clusters on the loopback: the kernel would choose 127.0.0.1 for each of them, and nobody
+ * could tell whose connection it is.
+ */
+static const struct hc_addr *source_of(const struct hc_loopnet *n, const struct hc_action *a)
+{
+	const struct hc_addr *to = &a->u.conn.to.addr;
+	uint32_t i;
+
+	for (i = 0; !a->u.conn.from.family && hc_addr_is_loopback(to) && i < n->socks.count; i++)
+		if (hc_addr_is_loopback(&n->socks.at[i].addr) &&
+		    n->socks.at[i].addr.family == to->family)
+			return &n->socks.at[i].addr;
+	return &a->u.conn.from;
+}
+
 void hc_loopnet_perform(struct hc_loopnet *n, const struct hc_action *a)
 {
 	if (a->kind == HC_ACT_DIAL)
-		hc_peers_dial(n->peers, a->u.conn.conn, &a->u.conn.to, &a->u.conn.from);
+		hc_peers_dial(n->peers, a->u.conn.conn, &a->u.conn.to, source_of(n, a));
 	else if (a->kind == HC_ACT_CONN_SEND)
 		hc_peers_send(n->peers, a->u.conn.conn, a->bytes, a->len);
 	else if (a->kind == HC_ACT_CONN_CLOSE)
@@ -169,6 +185,11 @@ void hc_loopnet_tick(struct hc_loopnet *n)
 	hc_netif_tick(n->netif);
 }
 
+void hc_loopnet_missing(const struct hc_loopnet *n, char *out, size_t size)
+{
+	hc_netif_missing(n->netif, out, size);
+}
+
 void hc_loopnet_flush(struct hc_loopnet *n, uint32_t limit_ms)
 {
 	uint64_t limit = hc_loop_now() + limit_ms * 1000000ull;
@@ -178,6 +199,14 @@ void hc_loopnet_flush(struct hc_loopnet *n, uint32_t limit_ms)
 			return;
 		poll(NULL, 0, 1); /* a full socket empties; nothing else is waited for */
 	}
+}
+
+uint64_t hc_loopnet_refused(const struct hc_loopnet *n)
+{
+	struct hc_beats_counts counts;
+
+	hc_beats_counts(n->beats, &counts);
+	return counts.shorts + counts.foreign + counts.versions + counts.keys + counts.tags;
 }
 
 void hc_loopnet_free(struct hc_loopnet *n)

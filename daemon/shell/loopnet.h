@@ -34,8 +34,13 @@ int hc_loopnet_start(struct hc_loopnet *net);
 void hc_loopnet_set_limit(struct hc_loopnet *net, uint32_t limit_ms);
 /* About once a second. */
 void hc_loopnet_tick(struct hc_loopnet *net);
+/* Addresses of listen_address that are waited for, in words; "" if none. */
+void hc_loopnet_missing(const struct hc_loopnet *net, char *out, size_t size);
 /* Before the end: waits until what was sent has left, `limit_ms` at most. */
 void hc_loopnet_flush(struct hc_loopnet *net, uint32_t limit_ms);
+
+/* Datagrams that were dropped before the core saw them. */
+uint64_t hc_loopnet_refused(const struct hc_loopnet *net);
 
 /* The loop's calls. */
 void hc_loopnet_perform(struct hc_loopnet *net, const struct hc_action *a);

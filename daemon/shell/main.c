@@ -13,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "log.h"
+#include "netif.h"
 #include "shellimp.h"
 
 #define SETS_MAX 64
@@ -116,8 +117,10 @@ static int check(struct hc_shell *sh)
 	struct hc_devices devices;
 	struct hc_link_facts links;
 	char why[HC_WHY_BYTES];
-	int r = hc_devices_find(&sh->conf, &devices, why, sizeof(why));
+	int r = hc_netif_check(&sh->conf, why, sizeof(why));
 
+	if (!r)
+		r = hc_devices_find(&sh->conf, &devices, why, sizeof(why));
 	if (!r) {
 		r = hc_links_find(&sh->conf, &devices, &links, why, sizeof(why));
 		if (r)

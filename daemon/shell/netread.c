@@ -123,7 +123,8 @@ static uint32_t speed_of(const struct hc_netif *n, const char *name)
 	req.ifr_data = (void *)&cmd;
 	if (ioctl(n->ethtool, SIOCETHTOOL, &req))
 		return 0;
-	mbit = ethtool_cmd_speed(&cmd);
+	mbit = (uint32_t)cmd.speed_hi << 16 |
+	       cmd.speed; /* the header's own shift overflows an int */
 	return mbit == (uint32_t)SPEED_UNKNOWN || mbit == UINT16_MAX ? 0 : mbit / 8;
 }
 

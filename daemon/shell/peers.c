@@ -211,7 +211,8 @@ static void fail_errno(struct conn *c, int error)
 		end = HC_W_conn_end_TIMEOUT;
 	else if (error == ECONNRESET || error == EPIPE || error == ECONNABORTED)
 		end = HC_W_conn_end_CLOSED;
-	fail(c, end, error, strerror(error));
+	/* the word for a refused connection says all */
+	fail(c, end, error, end == HC_W_conn_end_REFUSED ? "" : strerror(error));
 }
 
 /* ---- frames ---- */

@@ -38,10 +38,13 @@ static int feed_domain(void *loop, uint64_t id, const void *row, size_t len)
 
 int hc_rows_take_back(struct hc_rows *channels, struct hc_db *db, struct hc_loop *loop)
 {
+	uint32_t count;
+	size_t bytes;
 	int r;
 
 	memset(channels, 0, sizeof(*channels));
-	hc_loop_expect(loop, hc_db_domains_about(db));
+	hc_db_domains_about(db, &count, &bytes);
+	hc_loop_expect(loop, count, bytes);
 	r = hc_db_domains(db, feed_domain, loop);
 	if (!r)
 		r = hc_db_channels(db, add_row, channels);

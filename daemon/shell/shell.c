@@ -18,6 +18,7 @@
 #include <unistd.h>
 #include "log.h"
 #include "loopnet.h"
+#include "netif.h"
 #include "reload.h"
 #include "rows.h"
 #include "sd.h"
@@ -98,6 +99,9 @@ void hc_shell_remark(struct hc_shell *sh, char *out, size_t size)
 			 "state is not persistent (%.160s); free space in state_dir", st.why);
 		say(out, size, text);
 	}
+	if (st.damaged)
+		say(out, size,
+		    "the database is damaged: the next start moves it aside and begins anew");
 	if (hc_shell_slow_s(&st))
 		say(out, size,
 		    "the disk of state_dir is slow: joins and ends of domains wait for it");
@@ -107,6 +111,11 @@ void hc_shell_remark(struct hc_shell *sh, char *out, size_t size)
 		say(out, size, sh->reload_failed);
 	if (!sh->devices.count)
 		say(out, size, no_devices);
+	if (sh->net) {
+		hc_loopnet_missing(sh->net, text, sizeof(text));
+		if (text[0])
+			say(out, size, text);
+	}
 	hc_loop_counts(sh->loop, &core);
 	if (core.drained)
 		say(out, size,
@@ -452,6 +461,8 @@ static int find_devices(struct hc_shell *sh)
 	char why[HC_WHY_BYTES];
 	int r = hc_devices_find(&sh->conf, &sh->devices, why, sizeof(why));
 
+	if (!r)
+		r = hc_netif_check(&sh->conf, why, sizeof(why));
 	if (!r)
 		r = hc_links_find(&sh->conf, &sh->devices, &sh->links, why, sizeof(why));
 	if (r < 0)

@@ -47,14 +47,15 @@ static int read_key(struct hc_shell *sh, char *why, size_t size)
 /* The digits of the kernel's uuid. */
 static void read_boot_id(const char *text, uint8_t id[16])
 {
-	unsigned n = 0, digit;
+	unsigned n = 0;
+	int digit;
 
 	memset(id, 0, 16);
 	for (; *text && n < 32; text++) {
 		if (*text >= '0' && *text <= '9')
-			digit = (unsigned)(*text - '0');
+			digit = *text - '0';
 		else if (*text >= 'a' && *text <= 'f')
-			digit = (unsigned)(*text - 'a') + 10;
+			digit = *text - 'a' + 10;
 		else
 			continue;
 		id[n / 2] = (uint8_t)(id[n / 2] << 4 | digit);

@@ -49,7 +49,8 @@ struct hc_store {
 	struct hc_store_state state;
 	uint64_t done, kept; /* last row that was dealt with; that was written */
 	bool sleeping, stop;
-	bool hold; /* more rows follow at once: a commit may wait for them */
+	bool hold;     /* more rows follow at once: a commit may wait for them */
+	bool checking; /* the database, until it is interrupted */
 
 	/* of the store's thread */
 	struct hc_db *db;
@@ -60,6 +61,7 @@ struct hc_store {
 	uint64_t lost_wall_ns; /* when rows were first not written */
 	uint32_t start;
 	bool start_stored, again;
+	bool idle; /* has had nothing to do for a second */
 
 	/* of the main thread */
 	pthread_t thread;
@@ -339,16 +341,17 @@ static void wait_for_work(struct hc_store *s)
 
 	pthread_mutex_lock(&s->lock);
 	s->state.busy_ns = 0;
+	s->idle = false;
 	if (s->in.used || s->asked || s->stop || (s->again && !s->written) ||
 	    (s->written && !s->hold))
 		return;
 	trim(&s->in);
 	trim(&s->work);
 	s->sleeping = true;
-	if (s->state.lost) {
+	if (s->state.lost || hc_db_check_due(s->db)) {
 		clock_gettime(CLOCK_MONOTONIC, &until);
 		until.tv_sec++;
-		pthread_cond_timedwait(&s->wake, &s->lock, &until);
+		s->idle = pthread_cond_timedwait(&s->wake, &s->lock, &until) == ETIMEDOUT;
 	} else {
 		pthread_cond_wait(&s->wake, &s->lock);
 	}
@@ -410,6 +413,30 @@ static void answer(struct hc_store *s, struct hc_store_query *q)
 	}
 }
 
+/* Who comes meanwhile does not wait for it: see kick. */
+static void check(struct hc_store *s)
+{
+	int r;
+
+	pthread_mutex_lock(&s->lock);
+	s->checking = !s->in.used && !s->asked && !s->stop;
+	pthread_mutex_unlock(&s->lock);
+	if (!s->checking) /* written by this thread alone */
+		return;
+	r = hc_db_check(s->db);
+	pthread_mutex_lock(&s->lock);
+	s->checking = false;
+	s->state.damaged = r == HC_DB_DAMAGED;
+	pthread_mutex_unlock(&s->lock);
+	if (r != HC_DB_DAMAGED)
+		return;
+	hc_log(HC_LOG_ERROR, "the database is damaged: its domains could be read, other parts "
+			     "cannot be trusted; the next start moves it aside and begins anew");
+	if (hc_db_set_damaged(s->db))
+		hc_log(HC_LOG_ERROR, "the database does not take the mark of it: %s",
+		       hc_db_error(s->db));
+}
+
 static void *work(void *arg)
 {
 	struct hc_store *s = arg;
@@ -444,6 +471,8 @@ static void *work(void *arg)
 		s->again = prune(s, &limits);
 		stop = stop && !s->work.used;
 		s->work.used = s->written = 0;
+		if (s->idle && !s->state.lost && hc_db_check_due(s->db))
+			check(s);
 	} while (!stop);
 	return NULL;
 }
@@ -568,6 +597,8 @@ void hc_store_stop(struct hc_store *s)
 		return;
 	pthread_mutex_lock(&s->lock);
 	s->stop = true;
+	if (s->checking)
+		hc_db_interrupt(s->db);
 	pthread_cond_signal(&s->wake);
 	pthread_mutex_unlock(&s->lock);
 	pthread_join(s->thread, NULL);
@@ -599,6 +630,8 @@ static void kick(struct hc_store *s, bool more)
 	pthread_mutex_lock(&s->lock);
 	s->hold = more;
 	sleeping = s->sleeping;
+	if (s->checking)
+		hc_db_interrupt(s->db);
 	pthread_mutex_unlock(&s->lock);
 	if (sleeping)
 		pthread_cond_signal(&s->wake);

@@ -49,7 +49,8 @@ void hc_store_note(struct hc_store *store, uint16_t kind, const char *text);
 void hc_store_set_limits(struct hc_store *store, const struct hc_store_limits *limits);
 
 struct hc_store_state {
-	bool lost; /* nothing is persistent now */
+	bool lost;    /* nothing is persistent now */
+	bool damaged; /* the file is, as a check beside the work has found */
 	char why[160];
 	uint64_t commits;
 	uint64_t events_lost;

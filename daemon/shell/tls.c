@@ -13,7 +13,6 @@
 #define IDENTITY_PREFIX "hcomm/"
 #define IDENTITY_MAX    (sizeof(IDENTITY_PREFIX) + HC_NAME_MAX)
 #define TELL            "hcomm: the cluster here is " /* the line after the alert */
-#define GROUPS          "X25519:P-256"
 
 struct hc_tls {
 	SSL_CTX *ctx;
@@ -100,6 +99,8 @@ static void see_first(int written, int version, int type, const void *buf, size_
 
 static int set_context(SSL_CTX *ctx)
 {
+	int groups[] = {NID_X25519, NID_X9_62_prime256v1};
+
 	SSL_CTX_set_options(ctx, SSL_OP_NO_TICKET | SSL_OP_NO_RENEGOTIATION |
 					 SSL_OP_NO_COMPRESSION | SSL_OP_IGNORE_UNEXPECTED_EOF);
 	SSL_CTX_set_mode(ctx, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ENABLE_PARTIAL_WRITE |
@@ -110,7 +111,7 @@ static int set_context(SSL_CTX *ctx)
 	return SSL_CTX_set_min_proto_version(ctx, TLS1_3_VERSION) &&
 			       SSL_CTX_set_max_proto_version(ctx, TLS1_3_VERSION) &&
 			       SSL_CTX_set_num_tickets(ctx, 0) &&
-			       SSL_CTX_set1_groups_list(ctx, GROUPS)
+			       SSL_CTX_set1_groups(ctx, groups, sizeof(groups) / sizeof(groups[0]))
 		       ? 0
 		       : -ENOTSUP;
 }

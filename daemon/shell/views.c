@@ -15,6 +15,7 @@
 #include "codec.h"
 #include "frame.h"
 #include "log.h"
+#include "loopnet.h"
 #include "reload.h"
 #include "shell.h"
 #include "views.h"
@@ -109,6 +110,8 @@ static void status_counts(struct hc_shell *sh, struct hc_m_view_status *m, char 
 	m->paths_good = core.paths_good;
 	m->stalls = core.stalls;
 	m->refused_datagrams = core.refused_datagrams;
+	if (sh->net)
+		m->refused_datagrams += hc_loopnet_refused(sh->net);
 	m->requests = core.requests + ctl.served;
 	m->refused = core.refused + ctl.refused;
 	m->malformed = ctl.malformed;
@@ -159,10 +162,10 @@ static void show_status(struct hc_shell *sh, struct page *p)
 	m.pid = (uint32_t)getpid();
 	m.start = sh->self.start;
 	m.uptime_s = (hc_loop_now() - sh->started_ns) / SECOND_NS;
-	m.health =
-		hc_str(st.lost || hc_shell_slow_s(&st) || sh->sock.foreign || sh->reload_failed[0]
-			       ? "degraded"
-			       : "ok");
+	m.health = hc_str(st.lost || st.damaged || hc_shell_slow_s(&st) || sh->sock.foreign ||
+					  sh->reload_failed[0]
+				  ? "degraded"
+				  : "ok");
 	m.remark = hc_str(remark);
 	m.fence = hc_str(hc_loop_fences(sh->loop) ? "membarrier" : "atomics");
 	m.security = hc_str(!sh->self.peers ? "alone" : sh->self.security ? "none" : "key");

@@ -32,75 +32,110 @@ start() { # start NAME
 ask() { # ask NAME COLUMNS NOUN VERB: rows as that daemon has them
 	local name=$1 columns=$2
 	shift 2
-	"$ctl" --socket "$dir/$name/sock" --no-headings -o "$columns" "$@"
+	"$ctl" --socket "$dir/$name/sock" --no-headings -o "$columns" "$@" | sed 's/^ *//; s/ *$//'
 }
 
-is() { # is VALUE NAME COLUMNS NOUN VERB: every row is that
+show() { # show NAME COLUMNS NOUN VERB: a table for the reader
+	local name=$1 columns=$2
+	shift 2
+	"$ctl" --socket "$dir/$name/sock" -o "$columns" "$@" | sed 's/^/    /'
+}
+
+is() { # is VALUE NAME COLUMNS NOUN VERB: every row is that, and there is one
 	local value=$1
 	shift
-	[ "$(ask "$@" | sort -u | xargs)" = "$value" ]
+	[ "$(ask "$@" | sort -u)" = "$value" ]
 }
 
-says() { # says NAME CODE: its journal has that
-	ask "$1" EVENT event list | grep -qx "$2"
+says() { # says NAME CODE [TEXT]: its journal has that
+	ask "$1" EVENT,TEXT event list | grep -q "^$2 .*${3-}"
+}
+
+told() { # told NAME CODE: the last event of that kind, in words
+	ask "$1" EVENT,TEXT event list | grep "^$2 " | tail -n 1 | sed 's/^[^ ]* *//'
+}
+
+logged() { # logged NAME TEXT: the last such line of its log, without its time
+	grep "$2" "$dir/$1.log" | tail -n 1 | sed 's/^.*hcommd\[[0-9]*\] //'
+}
+
+gone() { # gone NAME: it ended on SIGTERM with 0
+	kill -TERM "${pid_of[$1]}"
+	end_of "${pid_of[$1]}"
+	[ "$ended" = 0 ] || die "$1 ended with status $ended"
+}
+
+meet() {
+	local node
+	for node in left right; do
+		wait_for 10 "$node does not see the other" is up $node STATE node list
+		wait_for 10 "the path of $node is not normal" is normal $node STATE path list
+	done
+}
+
+make_key() {
+	"$ctl" key generate "$1" >/dev/null || die "no key is made"
 }
 
 port=$((20000 + $$ % 10000))
-"$ctl" key generate "$dir/cluster.key" >/dev/null || die "no key is made"
-"$ctl" key generate "$dir/other.key" >/dev/null || die "no second key is made"
+make_key "$dir/cluster.key"
+make_key "$dir/other.key"
 write_conf left 127.0.0.1 right 127.0.0.2 "$dir/cluster.key"
 write_conf right 127.0.0.2 left 127.0.0.1 "$dir/cluster.key"
 start left
 wait_for 5 "left does not say that right is not there" is connecting left STATE node list
-say "left is alone: $(ask left CAUSE node list | xargs)"
+say "left is alone: $(ask left CAUSE node list)"
 start right
-for node in left right; do
-	wait_for 10 "$node does not see the other" is up $node STATE node list
-	wait_for 10 "the path of $node is not normal" is normal $node STATE path list
-done
+meet
 say "right came: they met over TLS with the cluster's key, and beats prove the path both ways:"
-"$ctl" --socket "$dir/left/sock" node list -o NODE,STATE,ADDRESS,PATHS,GOOD,INTERVAL-MS | sed 's/^/    /'
-"$ctl" --socket "$dir/left/sock" path list -o NODE,LOCAL,REMOTE,STATE,MTU-USED,RTT-P50,MISSED |
-	sed 's/^/    /'
+show left NODE,STATE,ADDRESS,PATHS,GOOD,INTERVAL-MS node list
+show left NODE,LOCAL,REMOTE,STATE,MTU-USED,RTT-P50,MISSED path list
 
 kill -STOP "${pid_of[right]}"
 wait_for 5 "left does not notice that right stands still" is unreachable left STATE node list
-say "right was stopped (SIGSTOP): $(ask left CAUSE node list | xargs)"
+! says left daemon-down || die "left takes a daemon that stands still for one that is gone"
+say "right was stopped (SIGSTOP): $(told left node-unreachable)"
 kill -CONT "${pid_of[right]}"
-for node in left right; do
-	wait_for 10 "$node does not recover" is normal $node STATE path list
-	wait_for 10 "$node does not see the other again" is up $node STATE node list
-done
-says right not-scheduled || die "right does not say that it stood still"
-! says right path-unstable || die "right accuses left, though it stood still itself"
-say "it goes on: right says that it was not scheduled itself, and accuses nobody"
+meet
+wait_for 5 "right does not say that it stood still" says right not-scheduled
+! says right node-unreachable || die "right accuses left, though it stood still itself"
+say "it goes on: it was right itself that was $(told right not-scheduled), and it accuses nobody"
 
-kill -KILL "${pid_of[right]}"
-{ wait "${pid_of[right]}"; } 2>/dev/null
 unset "started[${pid_of[right]}]"
+{ kill -KILL "${pid_of[right]}" && wait "${pid_of[right]}"; } 2>/dev/null
 wait_for 5 "left does not call the daemon down" is daemon-down left STATE node list
-say "right was killed: $(ask left CAUSE node list | xargs)"
+is normal left STATE path list || die "left judges the path, though only the daemon is gone"
+say "right was killed, its kernel says so: $(told left daemon-down)"
 start right
-wait_for 10 "left does not see right again" is up left STATE node list
-says left node-restarted || die "left does not know that right was restarted"
-say "it was started again: $(ask left TEXT event list | grep -m1 restarted | xargs)"
+meet
+wait_for 5 "left does not know that right was restarted" says left node-restarted "state intact"
+say "it was started again: $(told left node-restarted)"
 
-kill -TERM "${pid_of[right]}"
-end_of "${pid_of[right]}"
-[ "$ended" = 0 ] || die "right ended with status $ended"
+gone right
 wait_for 5 "left was not told of the stop" is restarting left STATE node list
-say "it was stopped in order: $(ask left CAUSE node list | xargs)"
+say "it was ended in order: $(told left node-hold)"
 
+start right
+meet
+unset "started[${pid_of[right]}]"
+{ kill -KILL "${pid_of[right]}" && wait "${pid_of[right]}"; } 2>/dev/null
+rm -f "$dir"/right/state/*.db*
+start right
+meet
+wait_for 5 "left takes a new beginning for the old state" says left node-reborn
+say "it comes back without its database: $(told left node-reborn)"
+
+gone right
 write_conf right 127.0.0.2 left 127.0.0.1 "$dir/other.key"
 start right
-wait_for 10 "right does not learn that the keys differ" grep -q "keys differ" "$dir/right.log"
-wait_for 10 "left does not learn that the keys differ" grep -q "keys differ" "$dir/left.log"
-say "with another key it is turned away, and both say why: $(grep -m1 'keys differ' "$dir/left.log" | xargs)"
-
 for node in left right; do
-	kill -TERM "${pid_of[$node]}"
-	end_of "${pid_of[$node]}"
-	[ "$ended" = 0 ] || die "$node ended with status $ended"
+	wait_for 10 "$node does not learn that the keys differ" grep -q "keys differ" "$dir/$node.log"
 done
+say "with another key it is turned away, and both say why:"
+say "    left: $(logged left 'keys differ')"
+say "    right: $(logged right 'keys differ')"
+
+gone left
+gone right
 [ ${#started[@]} = 0 ] || die "processes are left: ${!started[*]}"
-say "both stopped with status 0"
+say "both ended with status 0"

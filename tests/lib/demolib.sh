@@ -49,7 +49,7 @@ wait_for() {
 	end=$((${EPOCHREALTIME/[.,]/} + limit * patience * 1000000))
 	until "$@" >/dev/null 2>&1; do
 		[ "${EPOCHREALTIME/[.,]/}" -lt "$end" ] || die "$what, after $limit s of waiting"
-		[ -n "${started[$daemon_pid]-}" ] && is_gone "$daemon_pid" && [ "$what" != "$stopping" ] &&
+		[ -n "$daemon_pid" ] && [ -n "${started[$daemon_pid]-}" ] && is_gone "$daemon_pid" && [ "$what" != "$stopping" ] &&
 			die "$what: the daemon has ended by itself"
 		sleep 0.02
 	done

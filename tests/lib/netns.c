@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Network namespaces for tests; see netns.h. */
 #include <errno.h>
+#include <fcntl.h>
 #include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -78,4 +79,72 @@ bool hc_netns_enter(void)
 		return true;
 	printf("SKIP: a network namespace: the tool ip does not work\n");
 	return false;
+}
+
+/* ---- a second host ---- */
+
+static int here(void)
+{
+	int fd = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
+
+	hc_want(fd >= 0);
+	return fd;
+}
+
+static void go(int ns)
+{
+	if (setns(ns, CLONE_NEWNET))
+		hc_fail("setns: %s", strerror(errno));
+}
+
+int hc_netns_other(void)
+{
+	int home = here(), ns;
+
+	hc_want(!unshare(CLONE_NEWNET));
+	hc_ip("link set lo up\n");
+	ns = here();
+	go(home);
+	close(home);
+	return ns;
+}
+
+const char *hc_netns_path(int ns)
+{
+	static char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)getpid(), ns);
+	return path;
+}
+
+void hc_ip_in(int ns, const char *format, ...)
+{
+	char said[2000], *lines;
+	int home = here();
+	va_list ap;
+
+	va_start(ap, format);
+	lines = format_lines(format, ap);
+	va_end(ap);
+	go(ns);
+	run(lines, said, sizeof(said));
+	go(home);
+	close(home);
+	if (said[0])
+		hc_fail("ip, the other host: %.500s: %s", lines, said);
+	free(lines);
+}
+
+void hc_netns_before_exec(void *ns)
+{
+	if (setns(*(const int *)ns, CLONE_NEWNET))
+		_exit(127);
+}
+
+void hc_netns_join(int ns, const char *a, const char *addr_a, const char *b, const char *addr_b)
+{
+	hc_ip("link add %s type veth peer name %s\nlink set %s netns %s\n"
+	      "addr add %s/24 dev %s\nlink set %s up\n",
+	      a, b, b, hc_netns_path(ns), addr_a, a, a);
+	hc_ip_in(ns, "addr add %s/24 dev %s\nlink set %s up\n", addr_b, b, b);
 }

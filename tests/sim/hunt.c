@@ -12,7 +12,7 @@ struct hunter {
 	struct hunt *h;
 	struct sim *sim;
 	bool *down, *frozen; /* of a node: killed or crashed; standing still */
-	uint64_t thawed[64]; /* when it went on */
+	uint64_t thawed[64]; /* when it went on last */
 };
 
 #define NODES_MAX 64u
@@ -31,13 +31,24 @@ __attribute__((format(printf, 2, 3))) static void broken(struct hunt *h, const c
 
 /* ---- what must hold after every step ---- */
 
-/*
- * A verdict is due when a window is over. Added to it: what was given for the core's own lateness,
- * the time for which a peer must say that it is deaf before that counts, and a beat under way.
- */
+/* The verdict about proofs, what was given for the core's own lateness, and a look at them. */
 static uint64_t proof_bound(const struct hc_core *c, const struct hc_path *p)
 {
-	return hc_path_window(c, p) + 3 * hc_path_interval(c, p) + p->discount_ns + 2 * SIM_MS;
+	return hc_path_window(c, p) + 2 * hc_path_interval(c, p) + p->discount_ns + 2 * SIM_MS;
+}
+
+/*
+ * How long there was no proof, as the core may count it: not from before it stood still itself, nor
+ * from before it judges again a peer whose daemon was down.
+ */
+static uint64_t since(const struct hunter *w, uint32_t node, const struct hc_core *c,
+		      const struct hc_path *p)
+{
+	const uint64_t thawed = sim_local(w->sim, node, w->thawed[node]);
+	uint64_t from = p->proof_at > thawed ? p->proof_at : thawed;
+
+	from = p->judge_from != HC_NEVER && p->judge_from > from ? p->judge_from : from;
+	return c->now > from ? c->now - from : 0;
 }
 
 static void check_path(struct hunter *w, uint32_t node, const struct hc_core *c, uint32_t x)
@@ -50,8 +61,7 @@ static void check_path(struct hunter *w, uint32_t node, const struct hc_core *c,
 	if (p->proof_at == HC_NEVER)
 		broken(w->h, "[%" PRIu64 " ms] node %u: path %x is normal and was never proven",
 		       sim_now(w->sim) / SIM_MS, node, p->id);
-	else if (!hc_peer_excused(c, peer) && p->judge_from <= p->proof_at &&
-		 c->now - p->proof_at > proof_bound(c, p))
+	else if (!hc_peer_excused(c, peer) && since(w, node, c, p) > proof_bound(c, p))
 		broken(w->h,
 		       "[%" PRIu64 " ms] node %u: path %x is normal, its last proof is %" PRIu64
 		       " ms old; its window is %" PRIu64 " ms",
@@ -152,6 +162,7 @@ static void fault(struct hunter *w)
 	w->h->faults++;
 	if (w->frozen[n]) {
 		w->frozen[n] = false;
+		w->thawed[n] = sim_now(w->sim);
 		sim_go(w->sim, n);
 	} else if (w->down[n]) {
 		start(w, n, !pick(w, 4));
@@ -178,8 +189,10 @@ static void heal(struct hunter *w, const struct sim_args *args)
 
 	sim_wire(w->sim, HC_NONE, HC_NONE, HC_NONE, &args->wire);
 	for (i = 0; i < w->h->nodes; i++) {
-		if (w->frozen[i])
+		if (w->frozen[i]) {
+			w->thawed[i] = sim_now(w->sim);
 			sim_go(w->sim, i);
+		}
 		if (w->down[i])
 			start(w, i, false);
 		w->frozen[i] = false;

@@ -147,10 +147,6 @@ static inline void rig_port(uint32_t i, uint32_t mtu)
 	f.addrs[0].addr = rig_end(i).addr;
 	f.addrs[0].prefix = 24;
 	rig_step(i, &ev);
-	if (!rig.node[i].core->net->nports) { /* TODO */
-		rig.node[i].core->net->nports = 1;
-		rig.node[i].core->net->ports[0].fact = f;
-	}
 	rig_step(i, &(struct hc_event){.kind = HC_EV_TIMEOUT});
 }
 
@@ -173,6 +169,7 @@ static inline void rig_meet(uint32_t i, uint32_t to, uint32_t mtu)
 	p->wish_ns = c->set.beat_ns;
 	p->key_in = 1u << 16 | slot;
 	p->key_out = 1u << 16 | (i < to ? i : i - 1);
+	p->conn = 1; /* some connection: nothing is to be dialled */
 	p->grace_until = p->dial_at = p->ack_at = HC_NEVER;
 	p->nports = 1;
 	p->ports[0] = (struct hc_far_port){

@@ -3,6 +3,8 @@
  * Paths: every state with every event, numbers that both nodes compute, flaps, routes, and what a
  * third node says.
  */
+#include <errno.h>
+
 #include "pathrig.h"
 
 #define UNKNOWN   HC_W_path_state_UNKNOWN
@@ -111,6 +113,75 @@ START_TEST(there_is_an_end_to_the_paths_of_a_peer)
 				  HC_NONE);
 	}
 	ck_assert_uint_eq(hc_path_make(rig.node[0].core, 0, 1, 1, &local, &remote), HC_NONE);
+	rig_end_all();
+}
+END_TEST
+
+START_TEST(a_port_that_goes_takes_its_path_down_and_brings_it_back)
+{
+	struct hc_port_fact f;
+	struct hc_event ev = {.kind = HC_EV_PORT_FACT, .u.port = &f};
+
+	rig_start(2);
+	rig_for(2 * SEC);
+	f = rig.node[0].core->net->ports[0].fact;
+	f.carrier = false;
+	rig.loses = rig_lose_all;
+	rig_step(0, &ev);
+	rig_for(MS);
+	ck_assert_uint_eq(rig_path(0, 1)->state, DOWN);
+	ck_assert_uint_eq(rig_path(0, 1)->cause, HC_W_path_cause_PORT);
+	ck_assert(rig_said(0, "is down: our port has no carrier"));
+	rig_for(SEC);
+	f.carrier = true;
+	rig.loses = NULL;
+	rig_step(0, &ev);
+	rig_for(210 * MS);
+	ck_assert_uint_eq(rig_path(0, 1)->state, NORMAL);
+	rig_end_all();
+}
+END_TEST
+
+static void answer_route(const struct hc_addr *local, int error)
+{
+	struct hc_route_fact f = {.ask = rig_peer(0, 1)->ports[0].ask, .error = error, .port = 1};
+	struct hc_event ev = {.kind = HC_EV_ROUTE, .u.route = &f};
+
+	if (local)
+		f.local = *local;
+	rig_step(0, &ev);
+}
+
+START_TEST(a_route_makes_a_path_by_a_port_in_use_alone)
+{
+	const struct hc_addr ours = rig_end(0).addr, foreign = rig_end(2).addr;
+	uint32_t stale;
+
+	rig_start(2);
+	hc_path_drop_all(rig.node[0].core, 0);
+	hc_path_routes(rig.node[0].core, 0);
+	rig_for(MS);
+	stale = rig_peer(0, 1)->ports[0].ask;
+	ck_assert_uint_ne(stale, 0);
+	hc_path_drop_all(rig.node[0].core, 0); /* a frame has made it */
+	answer_route(&foreign, 0);
+	ck_assert_uint_eq(rig_peer(0, 1)->npaths, 0);
+	answer_route(&ours, 0); /* the question is not open any more */
+	ck_assert_uint_eq(rig_peer(0, 1)->npaths, 0);
+	rig.loses = rig_lose_all;
+	hc_path_routes(rig.node[0].core, HC_NONE);
+	rig_for(MS);
+	ck_assert_uint_ne(rig_peer(0, 1)->ports[0].ask, stale);
+	answer_route(&ours, 0);
+	ck_assert_uint_eq(rig_peer(0, 1)->npaths, 1);
+	rig.loses = NULL;
+	rig_for(SEC);
+	ck_assert_uint_eq(rig_path(0, 1)->state, NORMAL);
+	hc_path_routes(rig.node[0].core, 0);
+	rig_for(MS);
+	answer_route(NULL, ENETUNREACH);
+	ck_assert_uint_eq(rig_path(0, 1)->state, DOWN);
+	ck_assert(rig_said(0, "is down: no route: network is unreachable"));
 	rig_end_all();
 }
 END_TEST
@@ -299,6 +370,8 @@ int main(void)
 	tcase_add_test(t, a_path_that_is_dropped_leaves_nothing);
 	tcase_add_test(t, a_path_that_is_made_anew_takes_no_old_frame);
 	tcase_add_test(t, there_is_an_end_to_the_paths_of_a_peer);
+	tcase_add_test(t, a_port_that_goes_takes_its_path_down_and_brings_it_back);
+	tcase_add_test(t, a_route_makes_a_path_by_a_port_in_use_alone);
 	tcase_add_test(t, the_third_flap_in_a_minute_holds_a_path_out);
 	tcase_add_test(t, ten_good_beats_in_a_row_are_wanted_after_the_hold);
 	tcase_add_test(t, a_loose_cable_does_not_fill_the_log);

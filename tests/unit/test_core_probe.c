@@ -3,6 +3,8 @@
  * Probes: which sizes pass, that two ends which differ are named at once, and that a hole which
  * swallows large packets is not a good path.
  */
+#include <errno.h>
+
 #include "pathrig.h"
 
 #define NORMAL   HC_W_path_state_NORMAL
@@ -74,6 +76,46 @@ START_TEST(a_hole_for_large_packets_is_named)
 }
 END_TEST
 
+START_TEST(a_port_that_changes_its_size_is_named_by_both_at_once)
+{
+	start(9000, 9000);
+	rig_for(10 * SEC);
+	rig_port(1, 1280);
+	rig_for(5 * MS);
+	ck_assert(rig_said(1, "1280 here, 9000 there; 1280 is used"));
+	ck_assert(rig_said(0, "9000 here, 1280 there; 1280 is used"));
+	ck_assert_uint_eq(rig_path(0, 1)->used_mtu, 1280);
+	ck_assert_uint_eq(rig_path(1, 0)->used_mtu, 1280);
+	ck_assert_uint_eq(rig_path(0, 1)->state, NORMAL);
+	rig_port(1, 9000);
+	rig_for(5 * MS);
+	ck_assert_uint_eq(rig_path(0, 1)->used_mtu, 9000);
+	end();
+}
+END_TEST
+
+START_TEST(a_refusal_by_its_kernel_is_no_silence)
+{
+	struct hc_event ev = {.kind = HC_EV_BOUNCED,
+			      .u.bounced = {.remote = rig_end(1), .error = ECONNREFUSED}};
+
+	rig_start(2);
+	rig_for(2 * SEC);
+	rig.loses = rig_lose_all;
+	rig_for(50 * MS);
+	rig_step(0, &ev);
+	ck_assert_uint_eq(rig_peer(0, 1)->state, HC_W_node_state_DAEMON_DOWN);
+	rig_for(3 * SEC); /* within the grace nothing is judged */
+	ck_assert_uint_eq(rig_path(0, 1)->state, NORMAL);
+	ck_assert_uint_eq(rig_path(0, 1)->missed, 0);
+	ck_assert_uint_eq(rig_path(0, 1)->bounced, 1);
+	ev.u.bounced.remote = rig_end(2); /* of nobody */
+	rig_step(0, &ev);
+	ck_assert_uint_eq(rig_path(0, 1)->bounced, 1);
+	end();
+}
+END_TEST
+
 START_TEST(a_hole_that_opens_later_is_found_by_the_check)
 {
 	start(9000, 9000);
@@ -90,12 +132,12 @@ END_TEST
 START_TEST(a_size_that_no_step_has_is_found_by_the_kernels_word)
 {
 	struct hc_event ev = {.kind = HC_EV_BOUNCED,
-			      .u.bounced = {.remote = rig_end(1), .error = 90, .mtu = 1450}};
+			      .u.bounced = {.remote = rig_end(1), .error = EMSGSIZE, .mtu = 1450}};
 
 	start(9000, 9000);
 	rig_for(10 * SEC);
 	rig.mtu_of_wire = 1450;
-	rig_step(0, &ev); /* EMSGSIZE */
+	rig_step(0, &ev);
 	rig_for(2 * SEC);
 	ck_assert_uint_eq(rig_path(0, 1)->used_mtu, 1450);
 	ck_assert(rig_said(0, "packets of 9000 bytes are lost, 1450 pass"));
@@ -226,6 +268,8 @@ int main(void)
 	tcase_add_loop_test(t, equal_ends_use_what_both_take, 0, sizeof(same) / sizeof(same[0]));
 	tcase_add_test(t, ends_that_differ_are_named_by_both_at_once);
 	tcase_add_test(t, a_hole_for_large_packets_is_named);
+	tcase_add_test(t, a_port_that_changes_its_size_is_named_by_both_at_once);
+	tcase_add_test(t, a_refusal_by_its_kernel_is_no_silence);
 	tcase_add_test(t, a_hole_that_opens_later_is_found_by_the_check);
 	tcase_add_test(t, a_size_that_no_step_has_is_found_by_the_kernels_word);
 	tcase_add_test(t, loss_by_chance_is_no_hole);

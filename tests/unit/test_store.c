@@ -2,7 +2,7 @@
 /*
  * The database and its thread, as the core relies on them: numbers come back in order and only
  * for what is stored; many rows are one transaction; what was acknowledged is there at the next
- * start; damage, a newer schema and a full disk are told and lose nothing that they need not.
+ * start; a newer schema and a full disk are told and lose nothing that they need not.
  */
 #include <check.h>
 #include <dirent.h>
@@ -333,17 +333,6 @@ START_TEST(the_node_id_has_a_mirror)
 }
 END_TEST
 
-static void write_bytes(long offset, size_t len)
-{
-	int fd = open(path, O_WRONLY);
-	size_t i;
-
-	ck_assert_int_ge(fd, 0);
-	for (i = 0; i < len; i++)
-		ck_assert_int_eq(pwrite(fd, "\xa5", 1, offset + (long)i), 1);
-	close(fd);
-}
-
 static void fill_some(void)
 {
 	uint64_t i;
@@ -355,49 +344,6 @@ static void fill_some(void)
 	ck_assert_int_eq(hc_db_commit(db), 0);
 	hc_db_close(db);
 }
-
-static void damage(int kind)
-{
-	FILE *f;
-
-	switch (kind) {
-	case 0: /* no database at all */
-		f = fopen(path, "w");
-		fputs("this is not a database, but long enough to look like one ............", f);
-		fclose(f);
-		break;
-	case 1: write_bytes(4096, 4096); break; /* page 2 */
-	case 2: ck_assert_int_eq(truncate(path, 8192), 0); break;
-	case 3: write_bytes(0, 100); break; /* the head */
-	}
-}
-
-START_TEST(a_damaged_file_is_moved_aside_and_a_new_one_begun)
-{
-	fill_some();
-	damage(_i);
-	open_db(BOOT);
-	ck_assert(begun.made);
-	ck_assert_ptr_nonnull(strstr(begun.problem, path));
-	ck_assert_ptr_nonnull(strstr(begun.problem, "damaged"));
-	ck_assert_uint_eq(files_with("damaged"), 1);
-	hc_db_close(db);
-	ck_assert_str_eq(rows(), "");
-}
-END_TEST
-
-START_TEST(three_damaged_files_are_kept)
-{
-	int i;
-
-	for (i = 0; i < 6; i++) {
-		damage(0);
-		open_db(BOOT);
-		hc_db_close(db);
-	}
-	ck_assert_uint_eq(files_with("damaged"), 3);
-}
-END_TEST
 
 START_TEST(an_empty_file_is_a_new_one)
 {
@@ -691,8 +637,6 @@ int main(void)
 	tcase_add_test(t, closing_leaves_no_log_behind);
 	tcase_add_test(t, starts_are_counted_and_the_incarnation_follows_boot_and_database);
 	tcase_add_test(t, the_node_id_has_a_mirror);
-	tcase_add_loop_test(t, a_damaged_file_is_moved_aside_and_a_new_one_begun, 0, 4);
-	tcase_add_test(t, three_damaged_files_are_kept);
 	tcase_add_test(t, an_empty_file_is_a_new_one);
 	tcase_add_test(t, a_newer_schema_is_refused_and_left_alone);
 	tcase_add_loop_test(t, a_file_of_schema_1_is_brought_to_this_one, 0, 2);

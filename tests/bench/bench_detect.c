@@ -29,7 +29,7 @@
 #include "bench.h"
 #include "eventwatch.h"
 #include "harness.h"
-#include "lab.h"
+#include "bed.h"
 #include "netns.h"
 #include "ours.h"
 #include "wire.h"
@@ -56,17 +56,19 @@ struct contest { /* what is measured of one contestant */
 struct lab {
 	int watcher_ns, peer_ns[PEERS];
 	char key[256];
-	struct lab_rules *rules[PEERS];
+	struct bed_rules *rules[PEERS];
 	struct hc_node watcher, peers[PEERS];
 	struct eventwatch *events;
 	struct wirewatch *wire;
-	struct lab_bfdd bfd, bfd_peers[BFD_PEERS];
+	struct bed_bfdd bfd, bfd_peers[BFD_PEERS];
+	bool bfd_up[BFD_PEERS];
 	bool frr;
 	/* what is waited for */
 	char node[32];
 	uint32_t code;
 	uint64_t at;
 	bool said;
+	unsigned not_scheduled; /* how often the watcher said that of itself */
 };
 
 static void nap(uint64_t ns)
@@ -83,11 +85,11 @@ static void join(const char *port, int ns, uint32_t ip)
 	char end[16];
 
 	snprintf(end, sizeof(end), "%s-e", port);
-	lab_veth(port, end, ns);
+	bed_veth(port, end, ns);
 	hc_ip("link set %s master lab\n", port);
-	lab_enter(ns);
+	bed_enter(ns);
 	hc_ip("link set %s up\naddr add 10.8.%u.%u/16 dev %s\n", end, ip >> 8 & 255, ip & 255, end);
-	lab_enter(lab_home());
+	bed_enter(bed_home());
 }
 
 static void make_network(struct lab *lab)
@@ -96,21 +98,21 @@ static void make_network(struct lab *lab)
 	unsigned i;
 
 	hc_ip("link add lab type bridge\nlink set lab up\n");
-	lab->watcher_ns = lab_netns();
+	lab->watcher_ns = bed_netns();
 	join("w", lab->watcher_ns, WATCHER_IP);
 	for (i = 0; i < PEERS; i++) {
 		snprintf(port, sizeof(port), "p%u", i);
-		lab->peer_ns[i] = lab_netns();
+		lab->peer_ns[i] = bed_netns();
 		join(port, lab->peer_ns[i], PEER_IP + i);
-		lab_enter(lab->peer_ns[i]);
-		lab_nft("table inet cut {\n chain out { type filter hook output priority 0; }\n"
+		bed_enter(lab->peer_ns[i]);
+		bed_nft("table inet cut {\n chain out { type filter hook output priority 0; }\n"
 			" chain in { type filter hook input priority 0; }\n}\n");
-		lab->rules[i] = lab_rules_open();
-		lab_enter(lab_home());
+		lab->rules[i] = bed_rules_open();
+		bed_enter(bed_home());
 	}
-	lab_enter(lab->watcher_ns);
+	bed_enter(lab->watcher_ns);
 	lab->wire = wirewatch_open("w-e");
-	lab_enter(lab_home());
+	bed_enter(bed_home());
 }
 
 /* ---- daemons ---- */
@@ -152,6 +154,9 @@ static void on_event(const struct hcomm_event *e, uint64_t at_ns, void *arg)
 {
 	struct lab *lab = arg;
 
+	lab->not_scheduled += e->code == HC_W_event_code_NOT_SCHEDULED;
+	if (getenv("HC_TRIALS"))
+		bench_note("%.6f %.150s", (double)at_ns / 1e9, e->text);
 	if (lab->said || e->code != lab->code || strcmp(e->node, lab->node))
 		return;
 	lab->said = true;
@@ -160,9 +165,9 @@ static void on_event(const struct hcomm_event *e, uint64_t at_ns, void *arg)
 
 static void run_watcher(struct lab *lab)
 {
-	lab_enter(lab->watcher_ns);
+	bed_enter(lab->watcher_ns);
 	hc_node_run(&lab->watcher);
-	lab_enter(lab_home());
+	bed_enter(bed_home());
 	lab->events = eventwatch_open(lab->watcher.socket, on_event, lab);
 }
 
@@ -182,9 +187,9 @@ static void start_daemons(struct lab *lab, uint32_t interval_ms)
 	for (i = 0; i < PEERS; i++) {
 		snprintf(name, sizeof(name), "peer-%u", i);
 		prepare(&lab->peers[i], name, PEER_IP + i, interval_ms, section);
-		lab_enter(lab->peer_ns[i]);
+		bed_enter(lab->peer_ns[i]);
 		hc_node_run(&lab->peers[i]);
-		lab_enter(lab_home());
+		bed_enter(bed_home());
 	}
 }
 
@@ -244,7 +249,7 @@ static void cut(const struct lab *lab, unsigned peer, uint16_t port, bool both)
 			 "add rule inet cut in meta l4proto { tcp, udp } th dport %u drop\n"
 			 "add rule inet cut in meta l4proto { tcp, udp } th sport %u drop\n",
 			 port, port);
-	lab_rules_say(lab->rules[peer], text);
+	bed_rules_say(lab->rules[peer], text);
 }
 
 static void silence(const struct lab *lab, unsigned peer, pid_t pid, uint16_t port, enum kind kind)
@@ -260,7 +265,7 @@ static void heal(const struct lab *lab, unsigned peer, pid_t pid, enum kind kind
 	if (kind == STOPPED)
 		kill(pid, SIGCONT);
 	else
-		lab_rules_say(lab->rules[peer], "flush table inet cut\n");
+		bed_rules_say(lab->rules[peer], "flush table inet cut\n");
 }
 
 /* From now on packets are looked at; enough time for two, and then any moment of the interval. */
@@ -319,7 +324,7 @@ static void start_bfd(struct lab *lab)
 	size_t used = 0;
 	unsigned i;
 
-	lab->frr = lab_bfdd_installed();
+	lab->frr = bed_bfdd_installed();
 	if (!lab->frr)
 		return;
 	for (i = 0; i < BFD_PEERS; i++)
@@ -327,16 +332,76 @@ static void start_bfd(struct lab *lab)
 					 " peer 10.8.1.%u local-address 10.8.0.1\n"
 					 "  profile lab\n exit\n",
 					 i + 1);
-	lab_enter(lab->watcher_ns);
-	lab_bfdd_start(&lab->bfd, "watcher", 10, text);
+	bed_enter(lab->watcher_ns);
+	bed_bfdd_start(&lab->bfd, "watcher", 10, text);
 	for (i = 0; i < BFD_PEERS; i++) {
 		snprintf(name, sizeof(name), "peer-%u", i);
 		snprintf(text, sizeof(text),
 			 " peer 10.8.0.1 local-address 10.8.1.%u\n  profile lab\n exit\n", i + 1);
-		lab_enter(lab->peer_ns[i]);
-		lab_bfdd_start(&lab->bfd_peers[i], name, 10, text);
+		bed_enter(lab->peer_ns[i]);
+		bed_bfdd_start(&lab->bfd_peers[i], name, 10, text);
 	}
-	lab_enter(lab_home());
+	bed_enter(bed_home());
+}
+
+/* While one contestant is measured the other stands still, since bfdd takes a third of a processor.
+ */
+static void signal_bfd(const struct lab *lab, int number)
+{
+	unsigned i;
+
+	for (i = 0; lab->frr && i < BFD_PEERS; i++)
+		kill(lab->bfd_peers[i].pid, number);
+	if (lab->frr)
+		kill(lab->bfd.pid, number);
+}
+
+static void signal_peers(const struct lab *lab, int number)
+{
+	unsigned i;
+
+	for (i = 0; i < PEERS; i++)
+		kill(lab->peers[i].pid, number);
+}
+
+static bool bfd_all_up(const struct lab *lab)
+{
+	unsigned i;
+
+	for (i = 0; i < BFD_PEERS; i++)
+		if (!lab->bfd_up[i])
+			return false;
+	return true;
+}
+
+static void bfd_note(struct lab *lab, const char *line)
+{
+	const char *at = strstr(line, "peer:10.8.1.");
+	unsigned peer;
+
+	if (!at || sscanf(at, "peer:10.8.1.%u", &peer) != 1 || !peer || peer > BFD_PEERS)
+		return;
+	if (strstr(line, "-> up"))
+		lab->bfd_up[peer - 1] = true;
+	else if (strstr(line, "-> down"))
+		lab->bfd_up[peer - 1] = false;
+}
+
+/* Until all its sessions are up, and for a second at least. */
+static void wait_bfd(struct lab *lab)
+{
+	const uint64_t began = bench_now_ns();
+	const char *line;
+
+	while (bench_now_ns() - began < S || !bfd_all_up(lab)) {
+		line = bed_bfdd_line(&lab->bfd);
+		if (line)
+			bfd_note(lab, line);
+		else
+			nap(MS);
+		if (bench_now_ns() - began > 30 * S)
+			bench_die("bfdd: not all sessions are up");
+	}
 }
 
 /* When it said `what` of the peer; 0: not until then. */
@@ -349,7 +414,7 @@ static uint64_t bfd_says(struct lab *lab, unsigned peer, const char *what, uint6
 
 	snprintf(name, sizeof(name), "peer:10.8.1.%u ", peer + 1);
 	while ((now = bench_now_ns()) < until) {
-		line = lab_bfdd_line(&lab->bfd);
+		line = bed_bfdd_line(&lab->bfd);
 		if (line && strstr(line, name) && strstr(line, what))
 			return now;
 		if (!line)
@@ -361,34 +426,19 @@ static uint64_t bfd_says(struct lab *lab, unsigned peer, const char *what, uint6
 static void bfd_trial(struct lab *lab, struct contest *c, unsigned peer, enum kind kind)
 {
 	const pid_t pid = lab->bfd_peers[peer].pid;
+	const char *line;
 	uint64_t at;
 
-	while (lab_bfdd_line(&lab->bfd))
-		;
+	while ((line = bed_bfdd_line(&lab->bfd)))
+		bfd_note(lab, line);
 	any_phase(lab, 10);
 	silence(lab, peer, pid, BFD_PORT, kind);
 	at = bfd_says(lab, peer, "up -> down", bench_now_ns() + S);
 	take(lab, c, peer, kind, BFD_PORT, at);
 	heal(lab, peer, pid, kind);
-	if (!bfd_says(lab, peer, "-> up", bench_now_ns() + 20 * S))
+	lab->bfd_up[peer] = bfd_says(lab, peer, "-> up", bench_now_ns() + 20 * S) != 0;
+	if (!lab->bfd_up[peer])
 		bench_die("bfdd does not recover");
-}
-
-static void wait_bfd(struct lab *lab)
-{
-	const uint64_t limit = bench_now_ns() + 30 * S;
-	unsigned up = 0;
-	const char *line;
-
-	while (lab->frr && up < BFD_PEERS) {
-		line = lab_bfdd_line(&lab->bfd);
-		if (line)
-			up += strstr(line, "-> up") != NULL;
-		else
-			nap(MS);
-		if (bench_now_ns() > limit)
-			bench_die("bfdd: %u of %d sessions are up", up, BFD_PEERS);
-	}
 }
 
 static void end_bfd(struct lab *lab)
@@ -396,9 +446,9 @@ static void end_bfd(struct lab *lab)
 	unsigned i;
 
 	for (i = 0; lab->frr && i < BFD_PEERS; i++)
-		lab_bfdd_stop(&lab->bfd_peers[i]);
+		bed_bfdd_stop(&lab->bfd_peers[i]);
 	if (lab->frr)
-		lab_bfdd_stop(&lab->bfd);
+		bed_bfdd_stop(&lab->bfd);
 	lab->frr = false;
 }
 
@@ -452,22 +502,42 @@ static void print(const char *who, const char *what, struct contest *c)
 
 /* ---- parts ---- */
 
+static void round_ours(struct lab *lab, unsigned round, uint32_t age_ms, struct contest *ours)
+{
+	unsigned i;
+
+	run_watcher(lab);
+	wait_good(lab);
+	nap(age_ms * MS);
+	for (i = 0; i < PEERS; i++)
+		trial(lab, ours, i, (enum kind)((i + round) % KINDS), 10,
+		      HC_W_event_code_PATH_UNSTABLE);
+	stop_watcher(lab);
+}
+
+static void round_bfd(struct lab *lab, unsigned round, struct contest *bfd)
+{
+	unsigned i;
+
+	signal_peers(lab, SIGSTOP);
+	signal_bfd(lab, SIGCONT);
+	wait_bfd(lab);
+	for (i = 0; i < BFD_PEERS; i++)
+		bfd_trial(lab, bfd, i, (enum kind)((i + round) % KINDS));
+	signal_bfd(lab, SIGSTOP);
+	signal_peers(lab, SIGCONT);
+}
+
 /* Rounds of one trial for each peer, of links that old; bfdd's after each of ours. */
 static void run_unstable(struct lab *lab, unsigned rounds, uint32_t age_ms, struct contest *ours,
 			 struct contest *bfd)
 {
-	unsigned r, i;
+	unsigned r;
 
 	for (r = 0; r < rounds; r++) {
-		run_watcher(lab);
-		wait_good(lab);
-		nap(age_ms * MS);
-		for (i = 0; i < PEERS; i++)
-			trial(lab, ours, i, (enum kind)((i + r) % KINDS), 10,
-			      HC_W_event_code_PATH_UNSTABLE);
-		for (i = 0; lab->frr && i < BFD_PEERS; i++)
-			bfd_trial(lab, bfd, i, (enum kind)((i + r) % KINDS));
-		stop_watcher(lab);
+		round_ours(lab, r, age_ms, ours);
+		if (lab->frr)
+			round_bfd(lab, r, bfd);
 	}
 }
 
@@ -493,8 +563,8 @@ static void put(struct bench_line *l, const char *key, struct contest *c, double
 		bench_line_null(l, key);
 }
 
-static void print_summary(struct contest *young, struct contest *old, struct contest *down,
-			  struct contest *bfd)
+static void print_summary(const struct lab *lab, struct contest *young, struct contest *old,
+			  struct contest *down, struct contest *bfd)
 {
 	const unsigned missed = young->missed + old->missed + down->missed;
 	struct bench_line l;
@@ -506,6 +576,7 @@ static void print_summary(struct contest *young, struct contest *old, struct con
 	bench_line_bool(&l, "summary", true);
 	bench_line_int(&l, "trials", young->all.count + old->all.count);
 	bench_line_int(&l, "missed", missed);
+	bench_line_int(&l, "not_scheduled", lab->not_scheduled);
 	put(&l, "p50_ms", young, 50);
 	bench_line_num(&l, "p99_ms", p99, 2);
 	put(&l, "max_ms", young, 100);
@@ -528,7 +599,7 @@ int main(void)
 	const bool whole = is_long && *is_long;
 
 	bench_line_machine(NAME);
-	if (!lab_begin(NAME))
+	if (!bed_begin(NAME))
 		return 0;
 	contest_init(&young);
 	contest_init(&old);
@@ -539,7 +610,9 @@ int main(void)
 	make_key(&lab);
 	start_bfd(&lab);
 	start_daemons(&lab, 10);
-	wait_bfd(&lab);
+	if (lab.frr)
+		wait_bfd(&lab);
+	signal_bfd(&lab, SIGSTOP);
 	run_unstable(&lab, (unsigned)bench_rounds(whole ? 50 : 17), 1000, &young, &bfd);
 	if (whole)
 		run_unstable(&lab, 17, 60000, &old, &bfd_old);
@@ -549,13 +622,13 @@ int main(void)
 	run_down(&lab, whole ? 17 : 4, &down);
 	end_daemons(&lab);
 	for (i = 0; i < PEERS; i++)
-		lab_rules_close(lab.rules[i]);
+		bed_rules_close(lab.rules[i]);
 	print("ours", "unstable, a second old", &young);
 	print("ours", "unstable, a minute old", &old);
 	print("ours", "down, default profile", &down);
 	print("bfdd", "down, 10 ms x 3", &bfd);
 	print("bfdd", "down, 10 ms x 3, a minute old", &bfd_old);
-	print_summary(&young, &old, &down, &bfd);
+	print_summary(&lab, &young, &old, &down, &bfd);
 	contest_fini(&young);
 	contest_fini(&old);
 	contest_fini(&down);

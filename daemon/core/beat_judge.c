@@ -228,10 +228,17 @@ static void unproven(struct hc_core *c, uint32_t x)
 	hc_beat_now(c, x, 0);
 }
 
+/* Since when its word that it does not hear us counts; HC_NEVER: it did not say so. */
+static uint64_t deaf_since(const struct hc_path *p)
+{
+	return p->deaf_at == HC_NEVER ? HC_NEVER : hc_longer(p->deaf_at, p->judge_from);
+}
+
 static void judge_good(struct hc_core *c, uint32_t x, uint64_t silence)
 {
 	struct hc_path *p = &c->net->paths[x];
-	const uint64_t window = hc_path_window(c, p), interval = hc_path_interval(c, p);
+	const uint64_t window = hc_path_window(c, p), interval = hc_path_interval(c, p),
+		       deaf = deaf_since(p);
 	char text[160];
 
 	if (silence >= window) {
@@ -239,9 +246,9 @@ static void judge_good(struct hc_core *c, uint32_t x, uint64_t silence)
 	} else if (p->run && p->urgent < URGENT) {
 		ask_urgently(c, x, silent_since(p) + window);
 	}
-	if (hc_path_good(p) && p->deaf_at != HC_NEVER && c->now - p->deaf_at >= interval * 5 / 4) {
+	if (hc_path_good(p) && deaf != HC_NEVER && c->now - deaf >= interval * 5 / 4) {
 		HC_TEXT(text, "the peer has not heard us for its window, and %llu ms more",
-			(unsigned long long)((c->now - p->deaf_at) / HC_MS));
+			(unsigned long long)((c->now - deaf) / HC_MS));
 		hc_path_event(c, x, PATH_EV_DEAF, HC_W_path_cause_DEAF, text);
 	}
 	if (hc_path_good(p) && c->now >= proof_limit(c, p))
@@ -302,7 +309,7 @@ static uint64_t next_look(const struct hc_core *c, const struct hc_path *p)
 	if (!hc_path_good(p))
 		return at;
 	if (p->deaf_at != HC_NEVER)
-		at = hc_first(at, p->deaf_at + hc_path_interval(c, p) * 5 / 4);
+		at = hc_first(at, deaf_since(p) + hc_path_interval(c, p) * 5 / 4);
 	return hc_first(at, proof_limit(c, p));
 }
 

@@ -4,7 +4,7 @@
  * 1,000 that beat each 50 ms, while four busy loops keep both processors and 2 % of all datagrams
  * get lost, either way. And nobody is accused after the daemon itself stood still for a second.
  *
- * The daemon runs as its unit runs it: with the priority of everybody (the unit sets no other).
+ * The daemon runs as its unit runs it, with nice -10.
  * The nodes are a crowd (crowd.h) that stands for other machines, so it runs before all else; what
  * it sends late nevertheless is in its log, and an alarm about a node that really was silent for
  * two intervals is told apart ("excused") and not counted. Alarms come to a subscribed client.

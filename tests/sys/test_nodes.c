@@ -129,11 +129,10 @@ START_TEST(a_killed_daemon_is_down_at_once_and_its_path_is_not)
 
 	begin(NULL);
 	at = hc_now_ns();
-	kill(n[1].pid, SIGKILL);
+	hc_node_kill(&n[1]);
 	took = hc_eye_await(&eye, EV(DAEMON_DOWN), "127.0.0.2", LIMIT)->at_ns - at;
 	ck_assert_msg(took < hc_patience(50) * UINT64_C(1000000), "after %u us",
 		      (unsigned)(took / 1000));
-	hc_node_kill(&n[1]);
 	hc_await_node(&n[0], "node1", "daemon-down", LIMIT);
 	hc_await_path(&n[0], "127.0.0.2:", "normal", LIMIT);
 	hc_node_run(&n[1]);

@@ -74,7 +74,7 @@ libs-hcommd = $(filter-out -levent,$(call pl,libevent_core libevent_openssl libe
 libs-ctl    = $(call pl,smartcols jansson inih)
 libs-check  = $(call pl,check)
 
-.PHONY: all help deps deps-bench demo demo-netns sim check check-built check-long check-long-built check-bigendian bench fuzz lint gen install clean FORCE
+.PHONY: all help deps deps-bench demo demo-netns sim sim-same check check-built check-long check-long-built check-bigendian bench fuzz lint gen install clean FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -93,6 +93,7 @@ help:
 #: make check-long         the long tests
 #: make check-bigendian     tests of bytes and of the core for s390x, emulated
 #: make sim SEED= SEEDS= NODES= MINUTES=   clusters under faults, in simulated time
+#: make sim-same           the same seeds, built by gcc and by clang with sanitizers: one hash
 #: make bench [B=name]     the benchmarks, JSON lines
 #: make deps-bench         packages of the peers that the benchmarks compare with
 #: make fuzz [T=seconds]   the fuzzers, T seconds each
@@ -229,6 +230,8 @@ $(O)/sim: $(O)/obj/tests/sim/main.o $(O)/libhctest.a $(O)/libhccore.a $(O)/libhc
 	$(Q)$(CC) $(BASE) -o $@ $< -Wl,--start-group $(O)/libhctest.a $(O)/libhccore.a $(O)/libhcproto.a -Wl,--end-group $(call obj,daemon/shell/panic.c) $(LDFLAGS)
 sim: $(O)/sim
 	@$(O)/sim $(if $(SEED),--seed $(SEED)) $(if $(SEEDS),--seeds $(SEEDS)) $(if $(NODES),--nodes $(NODES)) $(if $(MINUTES),--minutes $(MINUTES))
+sim-same:
+	@O=$(O) SEED=$(SEED) SEEDS=$(SEEDS) NODES=$(NODES) tests/sim/same.sh
 
 # Bytes are the same on either kind of machine, and so is what the core decides: its tests and those
 # of proto, for s390x, under an emulator. With a header in place of libcheck, so that no library of

@@ -12,8 +12,10 @@
  * the other end finds the same path by its number, a hash of both endpoints.
  *
  *   peer.c       life of a peer: identity, states, what is told of it
+ *   peer_ports.c what it announces
  *   peer_conn.c  connections: dialling, which one counts, what comes over them
  *   peer_hello.c who speaks: checks of a hello, refusals
+ *   peer_watch.c connected, but no path is good: is it there?
  *   peer_mail.c  numbered messages: queue, acknowledgement, sending again
  *   path.c       routes, paths
  *   path_state.c their states, flaps, what is told of them
@@ -75,9 +77,12 @@ struct hc_peer {
 			   */
 	uint32_t node;    /* index into core->nodes, HC_NONE until known */
 	uint64_t conn;    /* that counts: welcomed both ways; 0 = none */
-	uint64_t heard_at; /* last sign of life that came over no path; HC_NEVER = none */
-	uint64_t lost_at;  /* a connection that counted ended, 0 = none did */
-	uint64_t since;    /* of the state */
+	uint64_t heard_at;    /* last sign of life that came over no path; HC_NEVER = none */
+	uint64_t watch_at;    /* no path is good: next look at its connection, HC_NEVER */
+	uint64_t waits_since; /* what was sent is not acknowledged, HC_NEVER: nothing is waited for
+			       */
+	uint64_t lost_at;     /* a connection that counted ended, 0 = none did */
+	uint64_t since;       /* of the state */
 	/* identity, as its last accepted hello said */
 	uint8_t node_id[16], boot_id[16];
 	uint64_t cookie, incarnation;
@@ -107,6 +112,7 @@ struct hc_peer {
 	char last_error[160];
 	/* numbered messages; mail: cells of net->mail */
 	uint64_t stream_out, stream_in;
+	uint64_t mail_cookie; /* of the daemon that our numbers are for, 0 = none yet */
 	uint32_t sent, acked, received,
 		told; /* last sent, acknowledged; last that came, that we acked */
 	uint32_t mail_first, mail_last, mail_bytes, mail_count; /* cells; HC_NONE = empty */
@@ -169,7 +175,6 @@ struct hc_path {
 	uint64_t judge_from;  /* silence before does not count */
 	uint64_t deaf_at;     /* since then the peer says that it does not hear us, HC_NEVER */
 	uint64_t discount_ns; /* given for our own stalls in this silence */
-	uint32_t grants;      /* how often */
 	bool starved;         /* and no more will be given */
 	uint32_t ticket;      /* of the question to a third node, 0 = none open */
 	uint64_t asked_age;   /* ns of silence when it was asked */
@@ -206,11 +211,13 @@ struct hc_conn {
 	struct hc_endpoint local, remote;
 	uint64_t limit; /* hello and welcome by then */
 	bool up;
-	bool said, heard;         /* our hello with a key went; theirs came and was accepted */
-	bool chosen, welcomed;    /* our welcome went; theirs came */
-	bool parted;              /* they said why they close it */
-	uint32_t key_in, key_out; /* ids that both hellos announced */
-	uint64_t stream;          /* theirs */
+	bool said, heard;              /* our hello with a key went; theirs came and was accepted */
+	bool chosen, welcomed;         /* our welcome went; theirs came */
+	bool parted;                   /* they said why they close it */
+	uint32_t key_in, key_out;      /* ids that both hellos announced */
+	uint64_t stream;               /* theirs */
+	uint64_t cookie;               /* of the daemon that spoke */
+	uint64_t said_stream, said_at; /* ours, as our hello said it, and when */
 };
 
 /* A refusal that was told, so that it is not told again at once. */
@@ -252,7 +259,7 @@ struct hc_net {
 	uint32_t hold_ms;    /* we stop and come back; 0 = no */
 	uint64_t hold_until; /* beats carry HOLDS */
 	bool ports_chosen;   /* candidates were logged once */
-	bool ports_said;     /* a greeting has told one peer of a change that is still collected */
+	bool own_odd;        /* some peer was told others than last_own */
 	uint8_t (*mail)[1024];
 	uint32_t *mail_next;
 	struct hc_pool mail_pool;
@@ -323,6 +330,8 @@ void hc_peer_timeout(struct hc_core *c, uint32_t peer);
 uint64_t hc_peer_deadline(const struct hc_core *c, const struct hc_peer *p);
 void hc_peer_hold(struct hc_core *c, uint32_t hold_ms); /* tell all: we stop and come back */
 void hc_peer_unreachable(struct hc_core *c, uint32_t peer, const char *why);
+/* The same, but control works: the connection stays. */
+void hc_peer_beatless(struct hc_core *c, uint32_t peer, const char *why);
 /* The connection that counted is gone, for a reason of HC_W_conn_end_*. */
 void hc_peer_parted(struct hc_core *c, uint32_t peer, uint16_t end, const char *why);
 /* Its deadlines may have changed. */
@@ -344,6 +353,11 @@ static inline bool hc_peer_chooses(const struct hc_core *c, const struct hc_peer
 }
 /* The peer says that it stops and comes back: peer_hold, or 0 and a beat with HC_BEAT_HOLDS. */
 void hc_peer_on_hold(struct hc_core *c, uint32_t peer, uint32_t hold_ms);
+
+/* ---- peer_watch.c ---- */
+/* It is connected, or a path is not good any more: look at its connection, unless all is well. */
+void hc_peer_watch(struct hc_core *c, uint32_t peer);
+void hc_peer_watch_timeout(struct hc_core *c, uint32_t peer);
 
 /* ---- peer_conn.c ---- */
 void hc_peer_conn_up(struct hc_core *c, const struct hc_event *ev);

@@ -187,6 +187,7 @@ void hc_path_drop(struct hc_core *c, uint32_t x)
 	n->due[x] = n->beats[x] = HC_NEVER;
 	hc_index_del(&n->path_by_id, x);
 	hc_index_del(&n->path_by_remote, x);
+	hc_peer_watch(c, n->paths[x].peer);
 	n->paths[x].id = 0;
 	n->paths[x].peer = HC_NONE;
 	hc_pool_put(&n->path_pool, x);
@@ -321,7 +322,8 @@ static bool ask_next(struct hc_core *c)
 	} while (!p->ask_routes);
 	p->ask_routes = false;
 	n->asks--;
-	if (p->used && p->state == HC_W_node_state_UP) {
+	/* unreachable for want of a path, too: this is how it gets one */
+	if (p->used && (p->state == HC_W_node_state_UP || p->conn)) {
 		drop_old(c, p);
 		ask(c, n->ask_cursor);
 	}

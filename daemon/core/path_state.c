@@ -154,12 +154,18 @@ static bool is_flap(uint8_t cause)
 	       cause == HC_W_path_cause_PORT || cause == HC_W_path_cause_NO_ROUTE;
 }
 
+/* Beats run on it, and only large packets are lost. */
+static bool is_small(const struct hc_path *p)
+{
+	return p->state == HC_W_path_state_UNSTABLE && p->cause == HC_W_path_cause_MTU;
+}
+
 static void enter(struct hc_core *c, uint32_t path, uint8_t state, uint8_t cause, const char *text)
 {
 	struct hc_path *p = &c->net->paths[path];
 	const bool was_good = hc_path_good(p);
 
-	p->fell = p->fell || (was_good && is_flap(cause));
+	p->fell = p->fell || (is_flap(cause) && (was_good || is_small(p)));
 	p->state = state;
 	p->cause = cause;
 	p->since = c->now;
@@ -281,8 +287,8 @@ void hc_path_proof(struct hc_core *c, uint32_t path)
 		p->cause = HC_W_path_cause_FLAPS;
 		tell_held(c, path);
 	} else if (p->small) {
-		hc_path_event(c, path, PATH_EV_PROOF_BUT, HC_W_path_cause_MTU,
-			      "packets of the agreed size are lost");
+		hc_path_set(c, path, hc_path_next(p->state, PATH_EV_PROOF_BUT), HC_W_path_cause_MTU,
+			    "packets of the agreed size are lost");
 	} else {
 		hc_path_event(c, path, PATH_EV_PROOF, HC_W_path_cause_PROVEN, text);
 	}

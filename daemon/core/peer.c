@@ -111,6 +111,8 @@ uint32_t hc_peer_new(struct hc_core *c)
 			      .twin = HC_NONE,
 			      .since = c->now,
 			      .heard_at = HC_NEVER,
+			      .watch_at = HC_NEVER,
+			      .waits_since = HC_NEVER,
 			      .dial_at = HC_NEVER,
 			      .grace_until = HC_NEVER,
 			      .ack_at = HC_NEVER,
@@ -185,87 +187,6 @@ void hc_peer_identify(struct hc_core *c, uint32_t peer, const struct hc_m_peer_h
 	hc_assert(p->node != HC_NONE);
 	c->nodes[p->node].peer = peer;
 	hc_peer_ports(c, peer, &m->ports);
-}
-
-/* ---- its ports ---- */
-
-static bool far_port(const struct hc_m_node_port *m, struct hc_far_port *to)
-{
-	static const uint8_t zero[16];
-
-	*to = (struct hc_far_port){.at.addr.family = m->family,
-				   .at.port = m->port,
-				   .mtu = m->mtu,
-				   .mbps = m->mbps,
-				   .prefix = m->prefix,
-				   .last = m->last,
-				   .path = HC_NONE};
-	memcpy(to->at.addr.bytes, m->addr.b, m->family == 4 ? 4 : 16);
-	hc_str_copy(m->name, to->name, sizeof(to->name));
-	return (m->family == 4 || m->family == 6) && m->port && memcmp(m->addr.b, zero, 16) != 0 &&
-	       !hc_addr_is_link_local(&to->at.addr);
-}
-
-static void keep_port(const struct hc_peer *p, struct hc_far_port *f)
-{
-	const struct hc_far_port fresh = *f;
-	uint32_t i;
-
-	for (i = 0; i < p->nports; i++)
-		if (hc_endpoint_eq(&p->ports[i].at, &f->at)) {
-			*f = p->ports[i];
-			f->mtu = fresh.mtu;
-			f->mbps = fresh.mbps;
-			f->prefix = fresh.prefix;
-			f->last = fresh.last;
-			memcpy(f->name, fresh.name, sizeof(f->name));
-		}
-}
-
-/* An address that we have, too, leads to ourselves: two hosts with the same container bridge. */
-static bool is_ours(const struct hc_core *c, const struct hc_endpoint *at)
-{
-	const struct hc_net *n = c->net;
-	uint32_t i, k;
-
-	for (i = 0; at->port == c->self.port && i < n->nports; i++)
-		for (k = 0; n->ports[i].fact.present && k < n->ports[i].fact.naddrs; k++)
-			if (hc_addr_eq(&n->ports[i].fact.addrs[k].addr, &at->addr))
-				return true;
-	return false;
-}
-
-/* The same endpoint twice is one port. */
-static bool is_in(const struct hc_far_port *ports, uint32_t count, const struct hc_endpoint *at)
-{
-	uint32_t i;
-
-	for (i = 0; i < count; i++)
-		if (hc_endpoint_eq(&ports[i].at, at))
-			return true;
-	return false;
-}
-
-void hc_peer_ports(struct hc_core *c, uint32_t peer, const struct hc_arr *ports)
-{
-	struct hc_peer *p = hc_peer_get(c, peer);
-	struct hc_far_port now[HC_PEER_PORTS], f;
-	struct hc_m_node_port m;
-	struct hc_arr a;
-	uint32_t count = 0, last;
-
-	for (last = 0; last < 2; last++) /* those of last resort get what room is left */
-		for (a = *ports; hc_arr_next(&a, &hc_desc_node_port, HC_PROTO_MAX, &m);) {
-			if (count == HC_PEER_PORTS || !!m.last != last || !far_port(&m, &f) ||
-			    is_in(now, count, &f.at))
-				continue;
-			keep_port(p, &f);
-			f.ourselves = f.ourselves || is_ours(c, &f.at);
-			now[count++] = f;
-		}
-	memcpy(p->ports, now, count * sizeof(now[0]));
-	p->nports = count;
-	c->net->node_changes++;
 }
 
 /* ---- sections of the configuration ---- */
@@ -518,11 +439,13 @@ void hc_peer_up(struct hc_core *c, uint32_t peer)
 	p->dial_backoff_ms = p->dials = 0;
 	p->parted = p->asked = p->lives = p->bounce_lies = false;
 	p->rival = 0;
+	p->watch_at = p->waits_since = HC_NEVER;
 	p->last_error[0] = '\0';
 	become(c, p, HC_W_node_state_UP);
 	tell_news(c, p, was);
 	p->news = 0;
 	hc_path_routes(c, peer);
+	hc_peer_watch(c, peer);
 	hc_peer_arm(c, peer);
 }
 
@@ -543,6 +466,7 @@ void hc_peer_daemon_down(struct hc_core *c, uint32_t peer, const char *why)
 	tell(c, HC_LOG_WARN, HC_W_event_code_DAEMON_DOWN, p, text);
 	if (!p->conn)
 		hc_peer_dial_in(c, peer, 0);
+	hc_peer_watch(c, peer);
 	hc_peer_arm(c, peer);
 }
 
@@ -577,14 +501,25 @@ static void paths_down(struct hc_core *c, uint32_t peer, const char *why)
 				    why);
 }
 
-void hc_peer_unreachable(struct hc_core *c, uint32_t peer, const char *why)
+static void lose(struct hc_core *c, struct hc_peer *p, const char *why)
 {
-	struct hc_peer *p = hc_peer_get(c, peer);
-
 	become(c, p, HC_W_node_state_UNREACHABLE);
 	p->grace_until = HC_NEVER;
 	hc_str_copy(hc_str(why), p->last_error, sizeof(p->last_error));
 	tell(c, HC_LOG_ERROR, HC_W_event_code_NODE_UNREACHABLE, p, why);
+}
+
+void hc_peer_beatless(struct hc_core *c, uint32_t peer, const char *why)
+{
+	lose(c, hc_peer_get(c, peer), why);
+	paths_down(c, peer, why);
+}
+
+void hc_peer_unreachable(struct hc_core *c, uint32_t peer, const char *why)
+{
+	struct hc_peer *p = hc_peer_get(c, peer);
+
+	lose(c, p, why);
 	if (p->conn) {
 		/* what was sent on it may come hours later, or never: mail goes on with the next */
 		p->conn = 0;
@@ -717,6 +652,11 @@ void hc_peer_paths_changed(struct hc_core *c, uint32_t peer)
 	uint32_t good;
 
 	look_at(c, p, p->conn ? hc_conn_find(c, p->conn) : NULL, &down, &bad, &good);
+	hc_peer_watch(c, peer);
+	if (good != HC_NONE && p->state == HC_W_node_state_UNREACHABLE && p->conn) {
+		become(c, p, HC_W_node_state_UP);
+		tell(c, HC_LOG_INFO, HC_W_event_code_NODE_UP, p, "reachable again: beats pass");
+	}
 	if (down && p->state == HC_W_node_state_UP)
 		all_down(c, peer);
 	else if (bad && good != HC_NONE)
@@ -758,6 +698,8 @@ uint64_t hc_peer_deadline(const struct hc_core *c, const struct hc_peer *p)
 		first = p->ack_at;
 	if (p->grace_until < first)
 		first = p->grace_until;
+	if (p->watch_at < first)
+		first = p->watch_at;
 	return p->key_old && p->old_until < first ? p->old_until : first;
 }
 
@@ -787,6 +729,8 @@ void hc_peer_timeout(struct hc_core *c, uint32_t peer)
 		drop_old_key(c, peer);
 	if (p->grace_until <= c->now)
 		grace_over(c, peer);
+	if (p->watch_at <= c->now)
+		hc_peer_watch_timeout(c, peer);
 	if (p->dial_at <= c->now)
 		hc_peer_dial(c, peer);
 	hc_peer_arm(c, peer);

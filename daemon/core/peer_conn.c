@@ -300,27 +300,43 @@ static void new_keys(struct hc_core *c, struct hc_conn *k)
 	hc_beat_new_keys(c, k->peer);
 }
 
-/* Where the mail goes on. A new start has nothing of what its predecessor was sent. */
-static void resume(struct hc_core *c, uint32_t peer, const struct hc_m_peer_welcome *m)
+/*
+ * Where the mail goes on. The daemon that has our numbers goes on with what it acknowledged,
+ * whatever its word is: a welcome on another connection of that time may be older than its
+ * acknowledgements. Another daemon has nothing of what its predecessor was sent. And so has one
+ * that names another stream though it was asked after the last connection stood: it found a gap.
+ */
+static void resume(struct hc_core *c, struct hc_conn *k, const struct hc_m_peer_welcome *m)
 {
+	const uint32_t peer = k->peer;
 	struct hc_peer *p = hc_peer_get(c, peer);
 	const uint64_t stream = p->stream_out;
+	const bool other = p->mail_cookie && p->mail_cookie != k->cookie,
+		   named = m->stream == stream;
+	const bool lost = !other && !named && p->acked && k->said_at > p->conn_since;
 	char text[HC_NAME_MAX + 128];
 
-	if (m->stream == stream) {
-		hc_peer_resume(c, peer, m->received);
+	p->mail_cookie = k->cookie;
+	if (!other && !lost) {
+		hc_peer_resume(c, peer, named ? m->received : p->acked);
 		return;
 	}
-	if (p->news || p->acked) {
-		if (p->mail_count) {
-			HC_TEXT(text, "node %s: %u messages for its earlier start are dropped",
-				p->name, p->mail_count);
-			hc_emit_log(c, HC_LOG_INFO, 0, 0, HC_NONE, text);
-		}
-		hc_peer_mail_drop(c, peer);
-		p->stream_out = stream; /* as our hello said */
-	}
+	HC_TEXT(text, "node %s: %u messages %s are dropped", p->name, p->mail_count,
+		lost ? "after a gap" : "for its earlier start");
+	if (lost)
+		hc_notice(c, HC_LOG_ERROR, HC_W_event_code_MAIL_LOST, p->node, text);
+	else if (p->mail_count)
+		hc_emit_log(c, HC_LOG_INFO, 0, 0, HC_NONE, text);
+	hc_peer_mail_drop(c, peer);
+	p->stream_out = stream; /* as our hello said */
 	hc_peer_resume(c, peer, 0);
+}
+
+/* What our hello said on it is not so any more, or another daemon has spoken since. */
+static bool is_overtaken(const struct hc_peer *p, const struct hc_conn *k)
+{
+	return k->said_stream != p->stream_out ||
+	       (p->mail_cookie && p->mail_cookie != k->cookie && k->said_at <= p->conn_since);
 }
 
 /* One that came in has a port of the moment: people want the one where it listens. */
@@ -344,11 +360,11 @@ static void done(struct hc_core *c, struct hc_conn *k, const struct hc_m_peer_we
 	p->conn = k->number;
 	if (p->dialled == k->number)
 		p->dialled = 0;
+	resume(c, k, m);
 	p->conns++;
 	p->conn_since = c->now;
 	p->address = known_as(p, &k->remote);
 	new_keys(c, k);
-	resume(c, peer, m);
 	hc_peer_up(c, peer);
 }
 
@@ -389,14 +405,19 @@ static void on_welcome(struct hc_core *c, struct hc_conn *k, const struct hc_fra
 	struct hc_m_peer_welcome m;
 	struct hc_peer *p;
 	struct hc_conn *old;
-	uint32_t i, next;
+	uint32_t i, next, peer;
 
 	if (hc_decode(&hc_desc_peer_welcome, HC_PROTO_MAX, f->body, f->body_len, &m) || !k->heard ||
 	    !k->said || k->welcomed) {
 		broken(c, k, "a welcome that is none, or out of turn");
 		return;
 	}
-	p = hc_peer_get(c, k->peer);
+	p = hc_peer_get(c, peer = k->peer);
+	if (is_overtaken(p, k)) {
+		hc_conn_close(c, k, HC_W_refusal_NONE, "it is overtaken by another connection");
+		hc_peer_back_off(c, peer);
+		return;
+	}
 	if (!hc_peer_chooses(c, p)) {
 		for (i = hc_list_first(&p->conn_list); i != HC_NONE; i = next) {
 			next = hc_list_next(&c->net->conn_links, i);
@@ -634,7 +655,10 @@ static void on_numbered(struct hc_core *c, struct hc_conn *k, const struct hc_fr
 
 	switch (hc_peer_take(c, peer, f)) {
 	case HC_E_EXISTS: return;
-	case HC_E_MALFORMED: broken(c, k, "a message is missing"); return;
+	case HC_E_MALFORMED:
+		p->stream_in = 0; /* it is asked to begin anew: else that gap is there for ever */
+		broken(c, k, "a message is missing");
+		return;
 	}
 	if (f->head.type >= 100 && f->head.type < 200)
 		hc_core_message(c, p->node, f);

@@ -57,7 +57,8 @@ void hc_hello_say(struct hc_core *c, struct hc_conn *k)
 	memcpy(m.boot_id.b, c->self.boot_id, 16);
 	if (known) {
 		k->key_in = m.key = new_key(c, k->peer);
-		m.stream = p->stream_out;
+		m.stream = k->said_stream = p->stream_out;
+		k->said_at = c->now;
 		k->said = true;
 	}
 	hc_port_announce(c, &m.ports);
@@ -345,6 +346,7 @@ static void accept(struct hc_core *c, struct hc_conn *k, uint32_t peer,
 	k->heard = m->key != 0;
 	k->key_out = m->key;
 	k->stream = m->stream;
+	k->cookie = m->cookie;
 	if (!k->said)
 		hc_hello_say(c, k);
 	if (k->heard)

@@ -216,6 +216,8 @@ void hc_peer_acknowledge(struct hc_core *c, uint32_t peer, uint32_t number)
 		p->acked = after(p->acked);
 		drop_first(c, p);
 	}
+	if (p->waits_since != HC_NEVER)
+		p->waits_since = p->mail_count ? c->now : HC_NEVER;
 }
 
 /* ---- receiving ---- */

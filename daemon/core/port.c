@@ -134,18 +134,6 @@ static bool announce(struct hc_core *c, struct hc_arr *out, const struct hc_port
 	return !hc_arr_put(out, c->scratch, HC_OUT_BYTES, &hc_desc_node_port, HC_PROTO_MAX, &m);
 }
 
-static void announce_all(struct hc_core *c, struct hc_arr *out)
-{
-	const struct hc_net *n = c->net;
-	uint32_t i, k;
-
-	*out = (struct hc_arr){.bytes = c->scratch};
-	for (i = 0; i < n->nports; i++)
-		for (k = 0; n->ports[i].fact.present && k < n->ports[i].fact.naddrs; k++)
-			if (out->count < ANNOUNCE_MAX && usable(c, &n->ports[i], k))
-				hc_assert(announce(c, out, &n->ports[i], k));
-}
-
 static uint32_t hash_of(const struct hc_arr *ports)
 {
 	const struct hc_hash_key key = {0, 0};
@@ -153,16 +141,18 @@ static uint32_t hash_of(const struct hc_arr *ports)
 	return (uint32_t)hc_hash(&key, ports->bytes, ports->len);
 }
 
-/*
- * A greeting may tell one peer of a change that is still collected. If that is taken back before
- * all are told, there is nothing new for them, but for this one there is.
- */
+/* A hello may go out between a change and its telling: then one peer knows another list. */
 void hc_port_announce(struct hc_core *c, struct hc_arr *out)
 {
 	struct hc_net *n = c->net;
+	uint32_t i, k;
 
-	announce_all(c, out);
-	n->ports_said = n->ports_said || hash_of(out) != n->last_own;
+	*out = (struct hc_arr){.bytes = c->scratch};
+	for (i = 0; i < n->nports; i++)
+		for (k = 0; n->ports[i].fact.present && k < n->ports[i].fact.naddrs; k++)
+			if (out->count < ANNOUNCE_MAX && usable(c, &n->ports[i], k))
+				hc_assert(announce(c, out, &n->ports[i], k));
+	n->own_odd = n->own_odd || hash_of(out) != n->last_own;
 }
 
 /* ---- what people are told ---- */
@@ -225,18 +215,16 @@ void hc_port_timeout(struct hc_core *c)
 {
 	struct hc_net *n = c->net;
 	struct hc_arr own;
-	uint32_t hash;
 
-	announce_all(c, &own);
-	hash = hash_of(&own);
+	hc_port_announce(c, &own);
 	n->port_changes++;
 	if (c->self.peers)
 		log_choice(c, own.count > 0);
-	if (n->ports_chosen && hash == n->last_own && !n->ports_said)
+	if (n->ports_chosen && !n->own_odd)
 		return;
 	n->ports_chosen = true;
-	n->ports_said = false;
-	n->last_own = hash;
+	n->own_odd = false;
+	n->last_own = hash_of(&own);
 	hc_peer_tell_ports(c);
 }
 

@@ -1,97 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Faults, promises, healing; see hunt.h. */
-#include "hunt.h"
-
-#include "net.h"
+/* Faults and healing; see hunt.h. */
+#include "huntimp.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
-
-struct hunter {
-	struct hunt *h;
-	struct sim *sim;
-	bool *down, *frozen; /* of a node: killed or crashed; standing still */
-	uint64_t thawed[64]; /* when it went on last */
-};
-
-#define NODES_MAX 64u
-
-__attribute__((format(printf, 2, 3))) static void broken(struct hunt *h, const char *fmt, ...)
-{
-	va_list ap;
-
-	if (h->bad)
-		return;
-	h->bad = true;
-	va_start(ap, fmt);
-	vsnprintf(h->why, sizeof(h->why), fmt, ap);
-	va_end(ap);
-}
-
-/* ---- what must hold after every step ---- */
-
-/* The verdict about proofs, what was given for the core's own lateness, and a look at them. */
-static uint64_t proof_bound(const struct hc_core *c, const struct hc_path *p)
-{
-	return hc_path_window(c, p) + 2 * hc_path_interval(c, p) + p->discount_ns + 2 * SIM_MS;
-}
-
-/*
- * How long there was no proof, as the core may count it: not from before it stood still itself, nor
- * from before it judges again a peer whose daemon was down.
- */
-static uint64_t since(const struct hunter *w, uint32_t node, const struct hc_core *c,
-		      const struct hc_path *p)
-{
-	const uint64_t thawed = sim_local(w->sim, node, w->thawed[node]);
-	uint64_t from = p->proof_at > thawed ? p->proof_at : thawed;
-
-	from = p->judge_from != HC_NEVER && p->judge_from > from ? p->judge_from : from;
-	return c->now > from ? c->now - from : 0;
-}
-
-static void check_path(struct hunter *w, uint32_t node, const struct hc_core *c, uint32_t x)
-{
-	const struct hc_path *p = &c->net->paths[x];
-	const struct hc_peer *peer = &c->net->peers[p->peer];
-
-	if (p->state != HC_W_path_state_NORMAL && p->state != HC_W_path_state_CONGESTED)
-		return;
-	if (p->proof_at == HC_NEVER)
-		broken(w->h, "[%" PRIu64 " ms] node %u: path %x is normal and was never proven",
-		       sim_now(w->sim) / SIM_MS, node, p->id);
-	else if (!hc_peer_excused(c, peer) && since(w, node, c, p) > proof_bound(c, p))
-		broken(w->h,
-		       "[%" PRIu64 " ms] node %u: path %x is normal, its last proof is %" PRIu64
-		       " ms old; its window is %" PRIu64 " ms",
-		       sim_now(w->sim) / SIM_MS, node, p->id, (c->now - p->proof_at) / SIM_MS,
-		       hc_path_window(c, p) / SIM_MS);
-}
-
-static void check_peer(struct hunter *w, uint32_t node, const struct hc_peer *p)
-{
-	if (p->state == HC_W_node_state_UP && !p->conns)
-		broken(w->h, "[%" PRIu64 " ms] node %u: %s is up and never had a connection",
-		       sim_now(w->sim) / SIM_MS, node, p->name);
-	if (p->npaths > HC_PEER_PATHS || (int32_t)(p->sent - p->acked) < 0)
-		broken(w->h, "[%" PRIu64 " ms] node %u: counters of %s are impossible",
-		       sim_now(w->sim) / SIM_MS, node, p->name);
-}
-
-static void check(struct sim *s, uint32_t node, void *arg)
-{
-	struct hunter *w = arg;
-	const struct hc_core *c = sim_core(s, node);
-	uint32_t i;
-
-	for (i = 0; i < c->net->path_top; i++)
-		if (c->net->paths[i].id)
-			check_path(w, node, c, i);
-	for (i = 0; i < c->net->peer_pool.fresh; i++)
-		if (c->net->peers[i].used)
-			check_peer(w, node, &c->net->peers[i]);
-}
 
 /* ---- faults ---- */
 
@@ -105,6 +18,12 @@ static uint32_t one_or_all(struct hunter *w, uint32_t below)
 	return pick(w, 3) ? pick(w, below) : HC_NONE;
 }
 
+/* What is right, or wrong, from now on. */
+static uint64_t from_now(const struct hunter *w, bool right)
+{
+	return right ? sim_now(w->sim) : HC_NEVER;
+}
+
 static void start(struct hunter *w, uint32_t node, bool fresh)
 {
 	uint32_t i;
@@ -114,25 +33,49 @@ static void start(struct hunter *w, uint32_t node, bool fresh)
 		if (i > node)
 			sim_know(w->sim, node, i);
 	w->down[node] = false;
+	w->ok.node[node] = from_now(w, true);
+}
+
+static void put_wire(struct hunter *w, uint32_t from, uint32_t to, uint32_t rail,
+		     const struct sim_wire *x, bool right)
+{
+	uint32_t a, b, r;
+
+	sim_wire(w->sim, from, to, rail, x);
+	for (a = 0; a < w->h->nodes; a++)
+		for (b = 0; b < w->h->nodes; b++)
+			for (r = 0; r < w->h->rails; r++)
+				if ((from == HC_NONE || from == a) && (to == HC_NONE || to == b) &&
+				    (rail == HC_NONE || rail == r))
+					*hunt_wire_of(w, a, b, r) = from_now(w, right);
+}
+
+static void put_port(struct hunter *w, uint32_t node, uint32_t rail, bool up, uint32_t mtu)
+{
+	sim_port(w->sim, node, rail, up, mtu);
+	w->ok.port[node][rail] = from_now(w, up && mtu == 1500);
 }
 
 static void wire(struct hunter *w)
 {
 	static const uint32_t losses[] = {0, 10000, 20000, 100000, 500000};
-	struct sim_wire x = {.delay = 20000 + pick(w, 3) * 500000,
-			     .jitter = 1 + pick(w, 2) * 2000000,
-			     .loss = losses[pick(w, 5)],
-			     .twice = pick(w, 2) * 50000,
-			     .late = pick(w, 2) * 50000,
-			     .mtu = pick(w, 5) ? 0 : 1000,
-			     .cut = !pick(w, 3)};
+	const struct sim_wire x = {.delay = 20000 + pick(w, 3) * 500000,
+				   .jitter = 1 + pick(w, 2) * 2000000,
+				   .loss = losses[pick(w, 5)],
+				   .twice = pick(w, 2) * 50000,
+				   .late = pick(w, 2) * 50000,
+				   .mtu = pick(w, 5) ? 0 : 1000,
+				   .cut = !pick(w, 3)};
 
-	sim_wire(w->sim, one_or_all(w, w->h->nodes), one_or_all(w, w->h->nodes),
-		 one_or_all(w, w->h->rails), &x);
+	const uint32_t from = one_or_all(w, w->h->nodes), to = one_or_all(w, w->h->nodes),
+		       rail = one_or_all(w, w->h->rails);
+
+	put_wire(w, from, to, rail, &x, false);
 }
 
 static void daemon_fault(struct hunter *w, uint32_t n)
 {
+	w->ok.node[n] = HC_NEVER;
 	switch (pick(w, 4)) {
 	case 0:
 		w->frozen[n] = true;
@@ -144,6 +87,14 @@ static void daemon_fault(struct hunter *w, uint32_t n)
 	w->down[n] = true;
 }
 
+static void port(struct hunter *w, uint32_t n)
+{
+	static const uint32_t mtus[] = {1280, 1500, 9000};
+	const uint32_t rail = pick(w, w->h->rails), up = pick(w, 3);
+
+	put_port(w, n, rail, up != 0, mtus[pick(w, 3)]);
+}
+
 static void settings(struct hunter *w, uint32_t n)
 {
 	static const uint64_t intervals[] = {10, 50, 100, 1000};
@@ -152,18 +103,23 @@ static void settings(struct hunter *w, uint32_t n)
 	sim_defaults(&d);
 	d.settings.beat_ns = intervals[pick(w, 4)] * SIM_MS;
 	sim_set(w->sim, n, &d.settings);
+	w->ok.node[n] = from_now(w, true);
+}
+
+static void thaw(struct hunter *w, uint32_t n)
+{
+	w->frozen[n] = false;
+	w->thawed[n] = w->ok.node[n] = sim_now(w->sim);
+	sim_go(w->sim, n);
 }
 
 static void fault(struct hunter *w)
 {
 	const uint32_t n = pick(w, w->h->nodes);
-	static const uint32_t mtus[] = {1280, 1500, 9000};
 
 	w->h->faults++;
 	if (w->frozen[n]) {
-		w->frozen[n] = false;
-		w->thawed[n] = sim_now(w->sim);
-		sim_go(w->sim, n);
+		thaw(w, n);
 	} else if (w->down[n]) {
 		start(w, n, !pick(w, 4));
 	} else {
@@ -172,10 +128,7 @@ static void fault(struct hunter *w)
 		case 1:
 		case 2: wire(w); return;
 		case 3: daemon_fault(w, n); return;
-		case 4:
-			sim_port(w->sim, n, pick(w, w->h->rails), pick(w, 3) != 0,
-				 mtus[pick(w, 3)]);
-			return;
+		case 4: port(w, n); return;
 		case 5: settings(w, n); return;
 		}
 	}
@@ -187,18 +140,16 @@ static void heal(struct hunter *w, const struct sim_args *args)
 {
 	uint32_t i, r;
 
-	sim_wire(w->sim, HC_NONE, HC_NONE, HC_NONE, &args->wire);
+	put_wire(w, HC_NONE, HC_NONE, HC_NONE, &args->wire, true);
 	for (i = 0; i < w->h->nodes; i++) {
-		if (w->frozen[i]) {
-			w->thawed[i] = sim_now(w->sim);
-			sim_go(w->sim, i);
-		}
+		if (w->frozen[i])
+			thaw(w, i);
 		if (w->down[i])
 			start(w, i, false);
-		w->frozen[i] = false;
 		for (r = 0; r < w->h->rails; r++)
-			sim_port(w->sim, i, r, true, 1500);
+			put_port(w, i, r, true, 1500);
 		sim_set(w->sim, i, &args->settings);
+		w->ok.node[i] = from_now(w, true);
 	}
 }
 
@@ -264,8 +215,9 @@ static void name_disagreement(struct hunter *w)
 	for (a = 0; a < w->h->nodes; a++)
 		for (b = 0; b < w->h->nodes; b++)
 			if (a != b && wrong(w, a, b))
-				broken(w->h, "%u s after all was healed: for node %u, node %u %s",
-				       HUNT_HEAL_S, a, b, wrong(w, a, b));
+				hunt_broken(w->h,
+					    "%u s after all was healed: for node %u, node %u %s",
+					    HUNT_HEAL_S, a, b, wrong(w, a, b));
 }
 
 static void let_agree(struct hunter *w)
@@ -281,33 +233,78 @@ static void let_agree(struct hunter *w)
 	w->h->heal_ms = (uint32_t)((sim_now(w->sim) - began) / SIM_MS);
 }
 
+static void post_all(struct hunter *w)
+{
+	uint32_t a, b;
+
+	for (a = 0; a < w->h->nodes; a++)
+		for (b = 0; b < w->h->nodes; b++)
+			if (a != b)
+				hunt_post(w, a, b);
+}
+
+/* Sometimes, and not by all: a connection over which nothing goes must be looked after, too. */
+static void post_some(struct hunter *w)
+{
+	const uint32_t from = pick(w, w->h->nodes), to = pick(w, w->h->nodes);
+
+	if (from != to && !pick(w, 2))
+		hunt_post(w, from, to);
+}
+
+/* What all said at the end has come, too: the last of what was said before is before it. */
+static void let_answer(struct hunter *w)
+{
+	if (w->h->bad)
+		return;
+	post_all(w);
+	sim_run(w->sim, SIM_S);
+	if (!hunt_mail_came(w))
+		hunt_broken(w->h, "a message was not taken within a second, and all was well");
+	hunt_check_log(w);
+}
+
+static void begin(struct hunter *w, struct sim_args *args)
+{
+	struct hunt *h = w->h;
+
+	sim_defaults(args);
+	args->nodes = h->nodes = h->nodes < NODES_MAX ? h->nodes : NODES_MAX;
+	args->rails = h->rails = h->rails < RAILS_MAX ? h->rails : RAILS_MAX;
+	args->seed = h->seed;
+	args->drift_ppm = 200;
+	args->trace = h->trace;
+	args->check = hunt_check;
+	args->took = hunt_took;
+	args->arg = w;
+	w->mail = calloc((size_t)h->nodes * h->nodes, sizeof(*w->mail));
+	w->ok.wire = calloc((size_t)h->nodes * h->nodes * h->rails, sizeof(*w->ok.wire));
+	if (!w->mail || !w->ok.wire)
+		abort();
+	w->sim = sim_new(args);
+	sim_start_all(w->sim);
+	sim_know_all(w->sim);
+	sim_run(w->sim, 3 * SIM_S);
+}
+
 void hunt_run(struct hunt *h)
 {
-	bool down[NODES_MAX] = {0}, frozen[NODES_MAX] = {0};
-	struct hunter w = {.h = h, .down = down, .frozen = frozen};
+	struct hunter w = {.h = h};
 	struct sim_args args;
 	uint64_t end;
 
-	sim_defaults(&args);
-	h->nodes = h->nodes < NODES_MAX ? h->nodes : NODES_MAX;
-	args.nodes = h->nodes;
-	args.rails = h->rails;
-	args.seed = h->seed;
-	args.drift_ppm = 200;
-	args.trace = h->trace;
-	args.check = check;
-	args.arg = &w;
-	w.sim = sim_new(&args);
-	sim_start_all(w.sim);
-	sim_know_all(w.sim);
-	sim_run(w.sim, 3 * SIM_S);
+	begin(&w, &args);
 	for (end = sim_now(w.sim) + h->seconds * SIM_S; sim_now(w.sim) < end && !h->bad;) {
 		fault(&w);
+		post_some(&w);
 		sim_run(w.sim, SIM_MS * (1 + pick(&w, 3000)));
 	}
 	heal(&w, &args);
 	let_agree(&w);
+	let_answer(&w);
 	h->hash = sim_hash(w.sim);
 	h->events = sim_events(w.sim);
 	sim_free(w.sim);
+	free(w.mail);
+	free(w.ok.wire);
 }

@@ -8,8 +8,10 @@
  * core the promises that must always hold are looked at:
  *
  *   no path is normal without a proof of both directions that is younger than its window
- *   an excused or unknown node has no normal path that is new
+ *   no path is accused of silence while nothing was wrong with either node nor the way between
  *   a node is up only over a connection that both welcomed
+ *   what one daemon says to another over control arrives once and in order, while both live
+ *   no path fills the log
  *
  * Then everything is healed, and within a stated bound all nodes must be up with each other, all
  * paths normal, both ends agreeing on which there are, with nothing left to acknowledge.
@@ -30,6 +32,7 @@ struct hunt {
 	/* out */
 	uint64_t hash, events;
 	uint32_t faults, heal_ms; /* faults made; until all agreed */
+	uint32_t lines;           /* of one path in the log of one node, the most in a minute */
 	bool bad;
 	char why[512]; /* what was broken, when, where */
 };

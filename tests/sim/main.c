@@ -49,7 +49,7 @@ int main(int argc, char **argv)
 						{NULL, 0, NULL, 0}};
 	struct hunt base = {.seed = 1, .nodes = 4, .rails = 2, .seconds = 60};
 	uint64_t count = 1, i, hash = 0, events = 0, bad = 0;
-	uint32_t longest = 0;
+	uint32_t longest = 0, lines = 0;
 	double began = now_s();
 	int o;
 
@@ -78,6 +78,7 @@ int main(int argc, char **argv)
 		hash = hash * 31 + h.hash;
 		events += h.events;
 		longest = h.heal_ms > longest ? h.heal_ms : longest;
+		lines = h.lines > lines ? h.lines : lines;
 		bad += h.bad;
 		if (h.bad)
 			printf("seed %" PRIu64 ": %s\n", h.seed, h.why);
@@ -87,8 +88,8 @@ int main(int argc, char **argv)
 	if (isatty(STDERR_FILENO))
 		fprintf(stderr, "\r\033[K");
 	printf("%" PRIu64 " seeds, %u nodes, %" PRIu64 " events, hash %016" PRIx64 ", %" PRIu64
-	       " broken, agreement after %u ms at most\n",
-	       count, base.nodes, events, hash, bad, longest);
+	       " broken, agreement after %u ms at most, %u lines of a path a minute\n",
+	       count, base.nodes, events, hash, bad, longest, lines);
 	fprintf(stderr, "in %.1f s\n", now_s() - began);
 	return bad ? 1 : 0;
 }

@@ -3,7 +3,7 @@
 #include "simimp.h"
 
 #include "frame.h"
-#include "state.h"
+#include "net.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -121,7 +121,7 @@ static struct sim_item take(struct sim *s)
 uint64_t sim_local(const struct sim *s, uint32_t node, uint64_t now)
 {
 	const struct sim_node *n = &s->nodes[node];
-	const int64_t drift = (int64_t)(now / 1000000) * n->ppm;
+	const int64_t drift = (int64_t)now * n->ppm / 1000000; /* a nanosecond at a time */
 
 	return n->epoch + now + (uint64_t)drift;
 }
@@ -132,7 +132,7 @@ static uint64_t global(const struct sim *s, uint32_t node, uint64_t local)
 	const struct sim_node *n = &s->nodes[node];
 	uint64_t t = local > n->epoch ? local - n->epoch : 0, shown;
 
-	t -= (uint64_t)((int64_t)(t / 1000000) * n->ppm);
+	t -= (uint64_t)((int64_t)t * n->ppm / 1000000);
 	while ((shown = sim_local(s, node, t)) < local)
 		t += local - shown;
 	return t;
@@ -246,6 +246,25 @@ void sim_do(struct sim *s, uint32_t node, void (*fn)(struct hc_core *c, void *ar
 
 /* ---- what happens ---- */
 
+/* The peer that the connection is of, NULL: none, or it is gone. */
+static const struct hc_peer *peer_of(const struct sim *s, const struct sim_item *it)
+{
+	struct hc_core *c = s->nodes[it->node].core;
+	const struct hc_conn *k = hc_conn_find(c, it->conn);
+
+	return k && k->peer != HC_NONE ? &c->net->peers[k->peer] : NULL;
+}
+
+static void step_message(struct sim *s, const struct sim_item *it, const struct hc_event *ev)
+{
+	const struct hc_peer *p = peer_of(s, it);
+	const uint32_t before = p ? p->received : 0;
+
+	step(s, it->node, ev);
+	if (s->args.took && p && p->received != before && p->received == ev->u.conn.frame->head.id)
+		s->args.took(s, it->node, it->from, it->from_life, ev->u.conn.frame, s->args.arg);
+}
+
 static void deliver(struct sim *s, const struct sim_item *it)
 {
 	struct hc_event ev = {.kind = (enum hc_event_kind)it->kind};
@@ -286,7 +305,7 @@ static void deliver(struct sim *s, const struct sim_item *it)
 		ev.u.conn.frame = &f;
 		if (!s->nodes[it->node].core)
 			return;
-		step(s, it->node, &ev);
+		step_message(s, it, &ev);
 	}
 }
 
@@ -639,6 +658,11 @@ void sim_free(struct sim *s)
 struct hc_core *sim_core(struct sim *s, uint32_t node)
 {
 	return s->nodes[node].core;
+}
+
+uint32_t sim_life(const struct sim *s, uint32_t node)
+{
+	return s->nodes[node].life;
 }
 
 bool sim_runs(const struct sim *s, uint32_t node)

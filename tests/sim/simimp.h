@@ -65,6 +65,7 @@ struct sim_end {
 	uint64_t last;      /* when what was sent towards this end arrives at the latest */
 	uint64_t sent, got; /* things sent towards this end; of them told */
 	bool open;
+	bool doomed; /* it sends to a kernel that does not know it: the answer is a reset */
 };
 
 struct sim_stream {

@@ -49,6 +49,9 @@ struct sim_args {
 	FILE *trace;                 /* every event and action in words, or NULL */
 	/* called after each step of a node's core, or NULL */
 	void (*check)(struct sim *s, uint32_t node, void *arg);
+	/* a numbered message of that life of `from` was taken by the core, or NULL */
+	void (*took)(struct sim *s, uint32_t node, uint32_t from, uint32_t life,
+		     const struct hc_frame *f, void *arg);
 	void *arg;
 };
 
@@ -96,6 +99,7 @@ bool sim_until(struct sim *s, bool (*done)(struct sim *s, void *arg), void *arg,
 uint64_t sim_now(const struct sim *s);
 uint64_t sim_local(const struct sim *s, uint32_t node, uint64_t now); /* the node's clock */
 struct hc_core *sim_core(struct sim *s, uint32_t node); /* NULL while no daemon runs */
+uint32_t sim_life(const struct sim *s, uint32_t node);  /* counts the daemons of the node */
 bool sim_runs(const struct sim *s, uint32_t node);
 uint64_t sim_hash(const struct sim *s);
 uint64_t sim_events(const struct sim *s);

@@ -176,6 +176,7 @@ static void carry(struct sim *s, struct sim_stream *st, uint32_t from, uint8_t k
 			      .local = b->at,
 			      .remote = a->at,
 			      .from = a->node,
+			      .from_life = a->life,
 			      .rail = st->rail,
 			      .end = end,
 			      .seq = b->sent++};
@@ -254,13 +255,46 @@ void sim_act_dial(struct sim *s, uint32_t node, const struct hc_action *a)
 	sim_put(s, &it, NULL, 0);
 }
 
+/*
+ * The far kernel died and said nothing. What is sent now is sent again and again, and once a new
+ * kernel is there it answers with a reset.
+ */
+static void doom(struct sim *s, struct sim_stream *st, uint32_t end)
+{
+	struct sim_end *a = &st->end[end], *b = &st->end[!end];
+	struct sim_item it = {.node = a->node,
+			      .life = a->life,
+			      .what = SIM_ARRIVE,
+			      .kind = HC_EV_CONN_LOST,
+			      .conn = a->number,
+			      .local = a->at,
+			      .remote = b->at,
+			      .from = b->node,
+			      .rail = st->rail,
+			      .end = HC_W_conn_end_CLOSED,
+			      .error = ECONNRESET,
+			      .seq = a->sent++};
+
+	a->doomed = true;
+	it.at = s->now + delay(s, a->node, b->node, st->rail) +
+		delay(s, b->node, a->node, st->rail);
+	if (it.at < a->last)
+		it.at = a->last;
+	a->last = it.at;
+	sim_put(s, &it, NULL, 0);
+}
+
 void sim_act_send(struct sim *s, uint32_t node, const struct hc_action *a)
 {
 	uint32_t end;
 	struct sim_stream *st = stream_of(s, node, a->u.conn.conn, &end);
 
-	if (st && st->end[end].open && st->end[!end].open)
+	if (!st || !st->end[end].open)
+		return;
+	if (st->end[!end].open)
 		carry(s, st, end, HC_EV_CONN_MSG, 0, a->bytes, a->len);
+	else if (!st->end[end].doomed)
+		doom(s, st, end);
 }
 
 void sim_act_close(struct sim *s, uint32_t node, const struct hc_action *a)
@@ -310,6 +344,13 @@ void sim_streams_end(struct sim *s, uint32_t node, bool silent)
 		}
 }
 
+/* A reset is the answer of a kernel: to what reached it. */
+static bool reset_comes(const struct sim *s, const struct sim_item *it)
+{
+	return it->error != ECONNRESET ||
+	       (s->nodes[it->from].kernel && passes(s, it->node, it->from, it->rail));
+}
+
 bool sim_stream_ready(struct sim *s, struct sim_item *it)
 {
 	uint32_t end;
@@ -320,7 +361,8 @@ bool sim_stream_ready(struct sim *s, struct sim_item *it)
 	st = stream_of(s, it->node, it->conn, &end);
 	if (!st || !st->end[end].open)
 		return false;
-	if (!passes(s, it->from, it->node, it->rail) || it->seq != st->end[end].got) {
+	if (!passes(s, it->from, it->node, it->rail) || it->seq != st->end[end].got ||
+	    !reset_comes(s, it)) {
 		struct sim_item again = *it;
 
 		again.at = s->now + RETRY_NS;

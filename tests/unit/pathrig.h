@@ -169,7 +169,8 @@ static inline void rig_meet(uint32_t i, uint32_t to, uint32_t mtu)
 	p->wish_ns = c->set.beat_ns;
 	p->key_in = 1u << 16 | slot;
 	p->key_out = 1u << 16 | (i < to ? i : i - 1);
-	p->conn = 1; /* some connection: nothing is to be dialled */
+	p->conn = 1;                  /* some connection: nothing is to be dialled */
+	p->watch_at = UINT64_MAX - 1; /* and nobody answers on it */
 	p->grace_until = p->dial_at = p->ack_at = HC_NEVER;
 	p->nports = 1;
 	p->ports[0] = (struct hc_far_port){

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Clusters under faults: seeds that have once found a fault, and some that nobody has seen yet.
+ *
+ * tests/sim/seeds holds a line for each find: seed, nodes, rails and seconds of faults, and what it
+ * was. The fresh ones are others in each run; HC_SEED names the first one, to see a run again. They
+ * end after a few seconds, however many that were, so that a slow build of this test takes no
+ * longer; the long form has no such limit.
+ */
+#include "hunt.h"
+
+#include "suite.h"
+
+#include <inttypes.h>
+#include <time.h>
+
+#define FRESH      100u
+#define FRESH_S    5
+#define LONG_FRESH 1000u
+
+static void run(uint64_t seed, uint32_t nodes, uint32_t rails, uint32_t seconds)
+{
+	struct hunt h = {.seed = seed, .nodes = nodes, .rails = rails, .seconds = seconds};
+
+	hunt_run(&h);
+	ck_assert_msg(!h.bad, "sim --seed %" PRIu64 " --nodes %u --rails %u: %s", seed, nodes,
+		      rails, h.why);
+	ck_assert_uint_gt(h.faults, 0);
+	ck_assert_uint_gt(h.events, 1000);
+}
+
+START_TEST(seeds_that_found_something_stay_well)
+{
+	FILE *f = fopen("tests/sim/seeds", "r");
+	uint32_t nodes, rails, seconds, count = 0;
+	uint64_t seed;
+	char line[256];
+
+	ck_assert_ptr_nonnull(f);
+	while (fgets(line, sizeof(line), f)) {
+		if (line[0] == '#' || line[0] == '\n')
+			continue;
+		ck_assert_msg(
+			sscanf(line, "%" SCNu64 " %u %u %u", &seed, &nodes, &rails, &seconds) == 4,
+			"tests/sim/seeds: '%s'; wanted: seed nodes rails seconds", line);
+		run(seed, nodes, rails, seconds);
+		count++;
+	}
+	fclose(f);
+	ck_assert_uint_gt(count, 0);
+}
+END_TEST
+
+static uint64_t first_seed(void)
+{
+	const char *v = getenv("HC_SEED");
+	struct timespec t;
+
+	if (v)
+		return strtoull(v, NULL, 10);
+	clock_gettime(CLOCK_REALTIME, &t);
+	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+START_TEST(fresh_seeds_break_no_promise)
+{
+	const uint64_t first = first_seed();
+	const time_t began = time(NULL);
+	uint32_t i;
+
+	for (i = 0; i < FRESH && (i < 4 || time(NULL) - began < FRESH_S); i++)
+		run(first + i, 4, 2, 60);
+}
+END_TEST
+
+START_TEST(the_same_seed_is_the_same_run)
+{
+	struct hunt a = {.seed = 7, .nodes = 3, .rails = 2, .seconds = 20}, b = a, other = a;
+
+	other.seed = 8;
+	hunt_run(&a);
+	hunt_run(&b);
+	hunt_run(&other);
+	ck_assert_uint_eq(a.hash, b.hash);
+	ck_assert_uint_eq(a.events, b.events);
+	ck_assert_uint_ne(a.hash, other.hash);
+}
+END_TEST
+
+START_TEST(many_fresh_seeds_break_no_promise)
+{
+	static const struct {
+		uint32_t nodes, rails;
+	} shapes[] = {{4, 2}, {3, 1}, {8, 2}};
+	const uint64_t first = first_seed();
+	uint32_t i;
+
+	for (i = 0; i < LONG_FRESH; i++)
+		run(first + i, shapes[_i].nodes, shapes[_i].rails, 60);
+}
+END_TEST
+
+static void add(TCase *t)
+{
+	tcase_add_test(t, seeds_that_found_something_stay_well);
+	tcase_add_test(t, fresh_seeds_break_no_promise);
+	tcase_add_test(t, the_same_seed_is_the_same_run);
+	if (hc_long())
+		tcase_add_loop_test(t, many_fresh_seeds_break_no_promise, 0, 3);
+}
+
+int main(void)
+{
+	return hc_suite_run("sim", add, hc_long() ? 1200 : 60);
+}

@@ -12,9 +12,12 @@
  * and every beat, before a good peer is accused.
  *
  * The node judges others only when all that had come is heard, that is at a TIMEOUT, and not for
- * time in which it did not run itself: when it comes late to what was due, each path that is
- * silent gets a whole window anew. That is given four times in one silence, and for two seconds in
- * all, but once in any case. Then the verdict falls and says "observer starved".
+ * time in which it did not run itself. When it comes late to what was due, by less than a window,
+ * nothing that came was lost by that, but probes were not sent: a verdict waits until those that
+ * are left went out with half an interval each for the answer, and no longer than we were late.
+ * After a longer stall each path that is silent gets a whole window anew, since queues may have
+ * overflowed. In one silence four windows are given at most, and two seconds, but once in any
+ * case. Then the verdict falls and says "observer starved".
  *
  * A frame that comes is a sign of life, but no proof of both directions: where many are lost, what
  * the peer echoes may be too old each time. So a good path whose last proof is older than a window
@@ -59,25 +62,51 @@ void hc_beat_note_late(struct hc_core *c)
 		n->late_since = due;
 }
 
-static void grant(struct hc_core *c, uint32_t x)
+/* What the probes that are left want, or, when none is, a moment for what is on its way. */
+static uint64_t still_wanted(const struct hc_core *c, const struct hc_path *p)
+{
+	const uint64_t interval = hc_path_interval(c, p);
+
+	if (!hc_path_good(p))
+		return interval;
+	return p->urgent < URGENT ? (URGENT - p->urgent) * interval / 2 : interval / 4;
+}
+
+/* How much of the silence does not count. */
+static uint64_t excused(const struct hc_core *c, const struct hc_path *p, uint64_t late)
+{
+	const uint64_t window = hc_path_window(c, p), silence = c->now - silent_since(p);
+	const uint64_t limit = hc_path_good(p) ? window : hc_path_down_window(c, p);
+	const uint64_t wanted = silence + still_wanted(c, p);
+
+	if (late >= window)
+		return silence;
+	return wanted <= limit ? 0 : hc_first(hc_first(late, silence), wanted - limit);
+}
+
+static void grant(struct hc_core *c, uint32_t x, uint64_t late)
 {
 	struct hc_path *p = &c->net->paths[x];
-	const uint64_t window = hc_path_window(c, p);
+	const uint64_t window = hc_path_window(c, p), most = hc_first(GRANTS * window, GRANTED_NS);
+	const uint64_t more = excused(c, p, late), given = hc_first(more, window);
 
-	if (p->grants && (p->grants == GRANTS || p->discount_ns + window > GRANTED_NS)) {
+	if (p->deaf_at != HC_NEVER)
+		p->deaf_at = late < window ? hc_first(c->now, p->deaf_at + late) : c->now;
+	hc_path_look_by(c->net, x, c->now);
+	if (!more)
+		return;
+	if (p->discount_ns && p->discount_ns + given > most) {
 		p->starved = true;
 		return;
 	}
 	p->odd = true;
-	p->grants++;
-	p->discount_ns += window;
-	p->judge_from = c->now;
+	p->discount_ns += given;
+	p->judge_from = silent_since(p) + more;
+	if (p->judge_from < c->now)
+		return;
 	p->urgent = 0;
 	if (hc_path_good(p))
 		p->run = 0;
-	if (p->deaf_at != HC_NEVER)
-		p->deaf_at = c->now;
-	hc_path_look_by(c->net, x, c->now);
 }
 
 static void report(struct hc_core *c, uint64_t late)
@@ -112,7 +141,7 @@ void hc_beat_timeout(struct hc_core *c)
 	n->stalled_ns += late;
 	for (x = 0; x < n->path_top; x++)
 		if (n->paths[x].id && silent_since(&n->paths[x]) < c->now)
-			grant(c, x);
+			grant(c, x, late);
 	report(c, late);
 }
 
@@ -139,7 +168,7 @@ void hc_beat_silence_over(struct hc_core *c, uint32_t path)
 
 	if (p->run && p->heard_at != HC_NEVER && !hc_peer_excused(c, &c->net->peers[p->peer]))
 		count_missed(p, silence, interval);
-	p->run = p->urgent = p->grants = 0;
+	p->run = p->urgent = 0;
 	p->discount_ns = 0;
 	p->starved = false;
 	p->ticket = 0;

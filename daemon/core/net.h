@@ -175,7 +175,6 @@ struct hc_path {
 	uint64_t judge_from;  /* silence before does not count */
 	uint64_t deaf_at;     /* since then the peer says that it does not hear us, HC_NEVER */
 	uint64_t discount_ns; /* given for our own stalls in this silence */
-	uint32_t grants;      /* how often */
 	bool starved;         /* and no more will be given */
 	uint32_t ticket;      /* of the question to a third node, 0 = none open */
 	uint64_t asked_age;   /* ns of silence when it was asked */
@@ -260,6 +259,7 @@ struct hc_net {
 	uint32_t hold_ms;    /* we stop and come back; 0 = no */
 	uint64_t hold_until; /* beats carry HOLDS */
 	bool ports_chosen;   /* candidates were logged once */
+	bool own_odd;        /* some peer was told others than last_own */
 	uint8_t (*mail)[1024];
 	uint32_t *mail_next;
 	struct hc_pool mail_pool;

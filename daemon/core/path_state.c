@@ -287,8 +287,8 @@ void hc_path_proof(struct hc_core *c, uint32_t path)
 		p->cause = HC_W_path_cause_FLAPS;
 		tell_held(c, path);
 	} else if (p->small) {
-		hc_path_set(c, path, hc_path_next(p->state, PATH_EV_PROOF_BUT),
-			    HC_W_path_cause_MTU, "packets of the agreed size are lost");
+		hc_path_set(c, path, hc_path_next(p->state, PATH_EV_PROOF_BUT), HC_W_path_cause_MTU,
+			    "packets of the agreed size are lost");
 	} else {
 		hc_path_event(c, path, PATH_EV_PROOF, HC_W_path_cause_PROVEN, text);
 	}

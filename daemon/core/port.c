@@ -134,9 +134,17 @@ static bool announce(struct hc_core *c, struct hc_arr *out, const struct hc_port
 	return !hc_arr_put(out, c->scratch, HC_OUT_BYTES, &hc_desc_node_port, HC_PROTO_MAX, &m);
 }
 
+static uint32_t hash_of(const struct hc_arr *ports)
+{
+	const struct hc_hash_key key = {0, 0};
+
+	return (uint32_t)hc_hash(&key, ports->bytes, ports->len);
+}
+
+/* A hello may go out between a change and its telling: then one peer knows another list. */
 void hc_port_announce(struct hc_core *c, struct hc_arr *out)
 {
-	const struct hc_net *n = c->net;
+	struct hc_net *n = c->net;
 	uint32_t i, k;
 
 	*out = (struct hc_arr){.bytes = c->scratch};
@@ -144,6 +152,7 @@ void hc_port_announce(struct hc_core *c, struct hc_arr *out)
 		for (k = 0; n->ports[i].fact.present && k < n->ports[i].fact.naddrs; k++)
 			if (out->count < ANNOUNCE_MAX && usable(c, &n->ports[i], k))
 				hc_assert(announce(c, out, &n->ports[i], k));
+	n->own_odd = n->own_odd || hash_of(out) != n->last_own;
 }
 
 /* ---- what people are told ---- */
@@ -204,20 +213,18 @@ static void log_choice(struct hc_core *c, bool any)
 
 void hc_port_timeout(struct hc_core *c)
 {
-	const struct hc_hash_key key = {0, 0};
 	struct hc_net *n = c->net;
 	struct hc_arr own;
-	uint32_t hash;
 
 	hc_port_announce(c, &own);
-	hash = (uint32_t)hc_hash(&key, own.bytes, own.len);
 	n->port_changes++;
 	if (c->self.peers)
 		log_choice(c, own.count > 0);
-	if (n->ports_chosen && hash == n->last_own)
+	if (n->ports_chosen && !n->own_odd)
 		return;
 	n->ports_chosen = true;
-	n->last_own = hash;
+	n->own_odd = false;
+	n->last_own = hash_of(&own);
 	hc_peer_tell_ports(c);
 }
 

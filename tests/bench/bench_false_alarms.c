@@ -4,7 +4,7 @@
  * 1,000 that beat each 50 ms, while four busy loops keep both processors and 2 % of all datagrams
  * get lost, either way. And nobody is accused after the daemon itself stood still for a second.
  *
- * The daemon runs as its unit runs it: with the priority of everybody (the unit sets no other).
+ * The daemon runs as its unit runs it, with nice -10.
  * The nodes are a crowd (crowd.h) that stands for other machines, so it runs before all else; what
  * it sends late nevertheless is in its log, and an alarm about a node that really was silent for
  * two intervals is told apart ("excused") and not counted. Alarms come to a subscribed client.
@@ -24,7 +24,7 @@
 #include "bench.h"
 #include "crowd.h"
 #include "eventwatch.h"
-#include "lab.h"
+#include "bed.h"
 #include "netns.h"
 #include "nodebench.h"
 #include "wire.h"
@@ -53,6 +53,11 @@ struct heard {
 	struct alarm alarms[ALARMS_MAX];
 	uint32_t nalarms;
 	uint32_t not_scheduled;
+};
+
+struct before { /* what had happened before it was counted */
+	struct crowd_counts crowd;
+	uint64_t overflows;
 };
 
 struct verdicts {
@@ -126,7 +131,7 @@ static void stand_still(const struct nodebench *node, struct eventwatch *w)
 }
 
 static void print_calm(const struct part *p, struct heard *h, struct crowd_log *log,
-		       uint32_t seconds, const struct crowd_counts *before, struct verdicts *v)
+		       uint32_t seconds, const struct before *before, struct verdicts *v)
 {
 	struct bench_line l;
 
@@ -134,12 +139,12 @@ static void print_calm(const struct part *p, struct heard *h, struct crowd_log *
 	bench_line_str(&l, "part", p->name);
 	bench_line_int(&l, "seconds", seconds);
 	put_verdicts(&l, h, p, log, v);
-	bench_line_int(&l, "crowd_sent", log->n.sent - before->sent);
-	bench_line_int(&l, "crowd_received", log->n.received - before->received);
-	bench_line_int(&l, "crowd_asked", log->n.asked - before->asked);
-	bench_line_int(&l, "crowd_gaps", log->n.gaps - before->gaps);
-	bench_line_int(&l, "lost", lab_lost());
-	bench_line_int(&l, "overflows", lab_overflows());
+	bench_line_int(&l, "crowd_sent", log->n.sent - before->crowd.sent);
+	bench_line_int(&l, "crowd_received", log->n.received - before->crowd.received);
+	bench_line_int(&l, "crowd_asked", log->n.asked - before->crowd.asked);
+	bench_line_int(&l, "crowd_gaps", log->n.gaps - before->crowd.gaps);
+	bench_line_int(&l, "lost", bed_lost());
+	bench_line_int(&l, "overflows", bed_overflows() - before->overflows);
 	bench_line_print(&l);
 }
 
@@ -162,28 +167,28 @@ static uint32_t run_ours(const struct part *p, uint32_t seconds, uint32_t *alarm
 	struct crowd_log *log = crowd_log_new();
 	const pid_t crowd = nodebench_crowd_logged(node, p->nodes, p->interval_ms, true, log);
 	struct heard *h = calloc(1, sizeof(*h));
-	struct crowd_counts before;
+	struct before before;
 	struct eventwatch *w;
 	struct verdicts v;
 
 	if (!h)
 		bench_die("out of memory");
 	nodebench_wait_paths(node, p->nodes, 60);
-	lab_loss(LOSS, "16690, 16720");
-	lab_busy(BUSY);
+	bed_loss(LOSS, "16690, 16720");
+	bed_busy(BUSY);
 	w = eventwatch_open(nodebench_socket(node), on_event, h);
-	before = log->n;
+	before = (struct before){log->n, bed_overflows()};
 	eventwatch_run(w, bench_now_ns() + seconds * S);
 	print_calm(p, h, log, seconds, &before, &v);
 	*alarms = v.alarms;
 	stand_still(node, w);
 	print_still(p, h, log, &v);
 	*still = v.alarms;
-	lab_idle();
+	bed_idle();
 	eventwatch_close(w);
 	bench_kill(crowd);
 	nodebench_stop(node);
-	lab_no_rules();
+	bed_no_rules();
 	crowd_log_free(log);
 	free(h);
 	return *alarms + *still;
@@ -207,7 +212,7 @@ static char *bfd_peers(unsigned here, unsigned there)
 	return text;
 }
 
-static void start_bfdd(struct lab_bfdd *b, const char *name, const char *link, unsigned here,
+static void start_bfdd(struct bed_bfdd *b, const char *name, const char *link, unsigned here,
 		       unsigned there)
 {
 	char *peers = bfd_peers(here, there);
@@ -216,18 +221,18 @@ static void start_bfdd(struct lab_bfdd *b, const char *name, const char *link, u
 	hc_ip("link set %s up\n", link);
 	for (i = 0; i < SESSIONS; i++)
 		hc_ip("addr add 10.9.%u.%u/24 dev %s\n", i, here, link);
-	lab_bfdd_start(b, name, 10, peers);
+	bed_bfdd_start(b, name, 10, peers);
 	free(peers);
 }
 
 /* How often a session went from up to down, from now on. */
-static uint32_t count_bfd(struct lab_bfdd *b, uint64_t until, const char *what, uint32_t enough)
+static uint32_t count_bfd(struct bed_bfdd *b, uint64_t until, const char *what, uint32_t enough)
 {
 	const char *line;
 	uint32_t n = 0;
 
 	while (bench_now_ns() < until && n < enough) {
-		line = lab_bfdd_line(b);
+		line = bed_bfdd_line(b);
 		if (line)
 			n += strstr(line, what) != NULL;
 		else
@@ -238,34 +243,34 @@ static uint32_t count_bfd(struct lab_bfdd *b, uint64_t until, const char *what, 
 
 static bool run_bfdd(uint32_t seconds, uint32_t *downs)
 {
-	struct lab_bfdd here, there;
+	struct bed_bfdd here, there;
 	struct bench_line l;
 	int far;
 
-	if (!lab_bfdd_installed())
+	if (!bed_bfdd_installed())
 		return false;
-	far = lab_netns();
-	lab_veth("bfd0", "bfd1", far);
+	far = bed_netns();
+	bed_veth("bfd0", "bfd1", far);
 	start_bfdd(&here, "here", "bfd0", 1, 2);
-	lab_enter(far);
+	bed_enter(far);
 	start_bfdd(&there, "there", "bfd1", 2, 1);
-	lab_loss(LOSS, "3784");
-	lab_enter(lab_home());
+	bed_loss(LOSS, "3784");
+	bed_enter(bed_home());
 	if (count_bfd(&here, bench_now_ns() + 20 * S, "-> up", SESSIONS) < SESSIONS)
 		bench_die("bfdd has not all sessions up");
-	lab_loss(LOSS, "3784");
-	lab_urgent(there.pid);
-	lab_busy(BUSY);
+	bed_loss(LOSS, "3784");
+	bed_urgent(there.pid);
+	bed_busy(BUSY);
 	*downs = count_bfd(&here, bench_now_ns() + seconds * S, "up -> down", UINT32_MAX);
-	lab_idle();
+	bed_idle();
 	bench_line_open(&l, NAME);
 	bench_line_str(&l, "part", "bfdd 64 x 10 ms x 3");
 	bench_line_int(&l, "seconds", seconds);
 	bench_line_int(&l, "bfdd_downs", *downs);
 	bench_line_print(&l);
-	lab_bfdd_stop(&here);
-	lab_bfdd_stop(&there);
-	lab_no_rules();
+	bed_bfdd_stop(&here);
+	bed_bfdd_stop(&there);
+	bed_no_rules();
 	return true;
 }
 
@@ -278,7 +283,7 @@ int main(void)
 
 	bench_line_machine(NAME);
 	seconds = is_long && *is_long ? 600 : (uint32_t)bench_rounds(60);
-	if (!lab_begin(NAME))
+	if (!bed_begin(NAME))
 		return 0;
 	for (i = 0; i < 2; i++)
 		sum += run_ours(&parts[i], seconds, &alarms[i], &still[i]);

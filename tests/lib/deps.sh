@@ -18,7 +18,8 @@ policy=${HC_POLICY_RC_D:-/usr/sbin/policy-rc.d}
 build="gcc make pkg-config libc6-dev libevent-dev libibverbs-dev libssl-dev libsqlite3-dev
 	libjansson-dev libinih-dev libsystemd-dev libmnl-dev libsmartcols-dev libncurses-dev check mandoc iproute2"
 ci="$build clang clang-format libclang-rt-14-dev"
-bench="redis-server libopenmpi-dev openmpi-bin mpich libmpich-dev libqb-dev strace"
+bench="redis-server libopenmpi-dev openmpi-bin mpich libmpich-dev libqb-dev strace
+	frr nftables"
 bigendian="gcc-s390x-linux-gnu libc6-dev-s390x-cross qemu-user-static"
 
 die() {

@@ -107,7 +107,7 @@ START_TEST(one_that_stands_still_is_unreachable_not_down)
 	hc_eye_await(&eye, EV(NODE_UNREACHABLE), "node1", LIMIT);
 	/* what it sent last may be a beat old at the stop */
 	ck_assert_uint_ge(unstable->at_ns - at, 190000000u);
-	ck_assert_uint_le(unstable->at_ns - at, hc_patience(400) * UINT64_C(1000000));
+	ck_assert_uint_le(unstable->at_ns - at, hc_patience(700) * UINT64_C(1000000));
 	ck_assert_uint_ge(down->at_ns - at, 390000000u);
 	ck_assert_uint_eq(hc_eye_count(&eye, EV(DAEMON_DOWN)), 0);
 	kill(n[1].pid, SIGCONT);
@@ -129,11 +129,10 @@ START_TEST(a_killed_daemon_is_down_at_once_and_its_path_is_not)
 
 	begin(NULL);
 	at = hc_now_ns();
-	kill(n[1].pid, SIGKILL);
+	hc_node_kill(&n[1]);
 	took = hc_eye_await(&eye, EV(DAEMON_DOWN), "127.0.0.2", LIMIT)->at_ns - at;
 	ck_assert_msg(took < hc_patience(50) * UINT64_C(1000000), "after %u us",
 		      (unsigned)(took / 1000));
-	hc_node_kill(&n[1]);
 	hc_await_node(&n[0], "node1", "daemon-down", LIMIT);
 	hc_await_path(&n[0], "127.0.0.2:", "normal", LIMIT);
 	hc_node_run(&n[1]);

@@ -364,6 +364,51 @@ START_TEST(what_died_while_we_stood_still_gets_one_window)
 }
 END_TEST
 
+static uint64_t lose_all_after_a_beat(void)
+{
+	rig_start(2);
+	rig_for(20 * SEC);
+	while (rig.now - rig_path(0, 1)->heard_at > MS)
+		rig_for(MS / 2);
+	rig.loses = rig_lose_all;
+	return rig_path(0, 1)->heard_at;
+}
+
+/* What had come is heard, and there is time for all urgent probes: nothing is given. */
+START_TEST(a_short_standstill_in_time_does_not_delay_the_verdict)
+{
+	const uint64_t last = lose_all_after_a_beat();
+
+	rig.node[0].stalled_until = last + 148 * MS;
+	rig_for(last + 300 * MS - 1 - rig.now);
+	ck_assert_uint_eq(rig.node[0].core->net->stalls, 1);
+	ck_assert_uint_eq(rig_path(0, 1)->urgent, 3);
+	ck_assert_uint_eq(state(0, 1), NORMAL);
+	rig_for(MS);
+	ck_assert_uint_eq(state(0, 1), UNSTABLE);
+	end();
+}
+END_TEST
+
+/* The probes of the window still go out, each with time for its answer. */
+START_TEST(urgent_probes_are_sent_after_a_short_standstill)
+{
+	const uint64_t last = lose_all_after_a_beat();
+
+	rig_for(last + 110 * MS - rig.now);
+	rig.node[0].stalled_until = last + 290 * MS;
+	rig_for(last + 291 * MS - rig.now);
+	ck_assert_uint_ge(rig_path(0, 1)->urgent, 1);
+	rig_for(last + 420 * MS - rig.now);
+	ck_assert_uint_eq(rig_path(0, 1)->urgent, 3);
+	ck_assert_uint_eq(state(0, 1), NORMAL);
+	rig_for(45 * MS);
+	ck_assert_uint_eq(state(0, 1), UNSTABLE);
+	ck_assert(!rig_said(0, "observer starved"));
+	end();
+}
+END_TEST
+
 START_TEST(who_is_never_scheduled_accuses_at_last_and_says_so)
 {
 	uint64_t cut;
@@ -374,12 +419,12 @@ START_TEST(who_is_never_scheduled_accuses_at_last_and_says_so)
 	rig.loses = rig_lose_all;
 	cut = rig.now;
 	for (i = 0; i < 40; i++) {
-		rig.node[0].stalled_until = rig.now + 200 * MS;
-		rig_for(201 * MS);
+		rig.node[0].stalled_until = rig.now + 320 * MS;
+		rig_for(321 * MS);
 		if (state(0, 1) != NORMAL)
 			break;
 	}
-	ck_assert_uint_ge(rig.now - cut, 4 * 200 * MS);
+	ck_assert_uint_ge(rig.now - cut, 4 * 300 * MS);
 	ck_assert_uint_le(rig.now - cut, 3 * SEC);
 	ck_assert(rig_said(0, "observer starved"));
 	ck_assert_uint_le(rig_times(0, "not scheduled for"), 3);
@@ -608,6 +653,8 @@ int main(void)
 	tcase_add_test(t, cut_and_foreign_frames_are_malformed);
 	tcase_add_loop_test(t, who_stood_still_for_a_second_accuses_nobody, 0, 3);
 	tcase_add_test(t, what_died_while_we_stood_still_gets_one_window);
+	tcase_add_test(t, a_short_standstill_in_time_does_not_delay_the_verdict);
+	tcase_add_test(t, urgent_probes_are_sent_after_a_short_standstill);
 	tcase_add_test(t, who_is_never_scheduled_accuses_at_last_and_says_so);
 	tcase_add_loop_test(t, the_slower_wish_is_taken_by_both_and_back, 0,
 			    sizeof(wishes) / sizeof(wishes[0]));

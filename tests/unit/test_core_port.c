@@ -291,6 +291,38 @@ START_TEST(peers_hear_of_ports_that_come_and_go)
 }
 END_TEST
 
+static bool one_port(struct sim *sim, void *peer)
+{
+	(void)sim;
+	return ((const struct hc_peer *)peer)->nports == 1;
+}
+
+/* It went and came back before its change was due to be told, but a hello had told it. */
+START_TEST(a_port_that_was_gone_for_a_hello_alone_is_announced_again)
+{
+	struct hc_port_fact f = port(9, "eth9", HC_W_port_kind_ETHER);
+	struct hc_peer *p;
+
+	start(2, 1, 16);
+	sim_know_all(s);
+	add4(&f, 10, 77, 0, 1);
+	tell(0, &f);
+	ck_assert(sim_until(s, peering_all_up, NULL, SIM_S));
+	sim_run(s, SIM_S);
+	p = peering_get(s, 1, 0);
+	ck_assert_uint_eq(p->nports, 2);
+	f.up = f.carrier = false;
+	tell(0, &f);
+	sim_reset(s, 0, 1, HC_W_conn_end_CLOSED);
+	ck_assert(sim_until(s, one_port, p, 15 * SIM_MS));
+	f.up = f.carrier = true;
+	tell(0, &f);
+	sim_run(s, 200 * SIM_MS);
+	ck_assert_uint_eq(p->nports, 2);
+	end();
+}
+END_TEST
+
 static void far_bridge(struct hc_core *c, void *arg)
 {
 	struct hc_peer *p = arg;
@@ -334,6 +366,7 @@ int main(void)
 	tcase_add_test(t, a_full_table_lets_go_of_what_is_of_no_use);
 	tcase_add_test(t, load_is_that_of_the_fuller_direction);
 	tcase_add_test(t, peers_hear_of_ports_that_come_and_go);
+	tcase_add_test(t, a_port_that_was_gone_for_a_hello_alone_is_announced_again);
 	tcase_add_test(t, an_address_that_leads_to_ourselves_is_marked);
 	suite_add_tcase(suite, t);
 	return peering_main(suite);

@@ -9,8 +9,8 @@
  * And FRR's bfdd, the peer that does the same on routers: it is started without the rest of FRR,
  * and says what it sees in its log, which comes through a pipe.
  */
-#ifndef HC_BENCH_LAB_H
-#define HC_BENCH_LAB_H
+#ifndef HC_BENCH_BED_H
+#define HC_BENCH_BED_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -18,45 +18,51 @@
 #include <sys/types.h>
 
 /* Into a namespace of its own; false: not root, and the line that says so (skipped) is printed. */
-bool lab_begin(const char *bench);
+bool bed_begin(const char *bench);
 /* A further one, with its loopback up; the caller stays where it is. */
-int lab_netns(void);
-/* That of lab_begin. */
-int lab_home(void);
-void lab_enter(int netns);
+int bed_netns(void);
+/* That of bed_begin. */
+int bed_home(void);
+void bed_enter(int netns);
 /* `link` is made in the namespace that the caller is in, its other end in `netns`. */
-void lab_veth(const char *link, const char *end, int netns);
+void bed_veth(const char *link, const char *end, int netns);
 
 /* Commands of nft, where the caller is. */
-void lab_nft(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void bed_nft(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* A running nft of where the caller is now: commands take effect at once and cost no new process.
+ */
+struct bed_rules;
+struct bed_rules *bed_rules_open(void);
+void bed_rules_say(struct bed_rules *r, const char *commands);
+void bed_rules_close(struct bed_rules *r);
 /* Here that share of all UDP to these ports gets lost. `ports`: as nft wants them. */
-void lab_loss(unsigned percent, const char *ports);
-/* How many packets the rules of lab_loss have dropped. */
-uint64_t lab_lost(void);
-void lab_no_rules(void);
+void bed_loss(unsigned percent, const char *ports);
+/* How many packets the rules of bed_loss have dropped. */
+uint64_t bed_lost(void);
+void bed_no_rules(void);
 /* Datagrams that found a full buffer, here. */
-uint64_t lab_overflows(void);
+uint64_t bed_overflows(void);
 
 /* So many loops that only burn time, at the usual priority, on all processors. */
-void lab_busy(unsigned loops);
-void lab_idle(void);
+void bed_busy(unsigned loops);
+void bed_idle(void);
 
 /* ---- FRR ---- */
 
-struct lab_bfdd {
+struct bed_bfdd {
 	pid_t pid;
 	int log; /* what it says, does not block */
 	char line[1024];
 	size_t used;
 };
 
-bool lab_bfdd_installed(void);
+bool bed_bfdd_installed(void);
 /* Where the caller is; `peers`: lines of its configuration within "bfd". */
-void lab_bfdd_start(struct lab_bfdd *b, const char *name, unsigned interval_ms, const char *peers);
+void bed_bfdd_start(struct bed_bfdd *b, const char *name, unsigned interval_ms, const char *peers);
 /* The next line of its log, or NULL: none is there now. */
-const char *lab_bfdd_line(struct lab_bfdd *b);
-void lab_bfdd_stop(struct lab_bfdd *b);
+const char *bed_bfdd_line(struct bed_bfdd *b);
+void bed_bfdd_stop(struct bed_bfdd *b);
 /* Before all else that runs, as another machine's would. */
-void lab_urgent(pid_t pid);
+void bed_urgent(pid_t pid);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See lab.h. */
-#include "lab.h"
+/* See bed.h. */
+#include "bed.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "bench.h"
@@ -44,7 +43,7 @@ static void fresh(void)
 		bench_die("the tool ip does not work");
 }
 
-bool lab_begin(const char *bench)
+bool bed_begin(const char *bench)
 {
 	struct bench_line l;
 
@@ -61,56 +60,30 @@ bool lab_begin(const char *bench)
 	return true;
 }
 
-int lab_home(void)
+int bed_home(void)
 {
 	return home;
 }
 
-void lab_enter(int netns)
+void bed_enter(int netns)
 {
 	if (setns(netns, CLONE_NEWNET))
 		bench_die("setns: %s", strerror(errno));
 }
 
-int lab_netns(void)
+int bed_netns(void)
 {
-	const int here = current();
-	int there;
+	const int ns = hc_netns_other();
 
-	fresh();
-	there = current();
-	lab_enter(here);
-	close(here);
-	return there;
+	if (ns < 0)
+		bench_die("no further network namespace");
+	return ns;
 }
 
-void lab_veth(const char *link, const char *end, int netns)
+void bed_veth(const char *link, const char *end, int netns)
 {
-	/* through a name of /proc: ip takes a process or a name of /run/netns, no descriptor */
-	const int here = current();
-	int ready[2], go[2];
-	pid_t pid;
-	char c = 0;
-
-	if (pipe2(ready, O_CLOEXEC) || pipe2(go, O_CLOEXEC))
-		bench_die("pipe: %s", strerror(errno));
-	pid = bench_fork();
-	if (!pid) {
-		lab_enter(netns);
-		c = (char)(write(ready[1], &c, 1) == 1);
-		close(go[1]);
-		_exit(read(go[0], &c, 1) < 0);
-	}
-	if (read(ready[0], &c, 1) != 1)
-		bench_die("no process in a namespace");
-	hc_ip("link add %s type veth peer name %s netns %d\nlink set %s up\n", link, end, (int)pid,
-	      link);
-	close(go[0]);
-	close(go[1]);
-	close(ready[0]);
-	close(ready[1]);
-	waitpid(pid, NULL, 0);
-	close(here);
+	hc_ip("link add %s type veth peer name %s\nlink set %s netns %s\nlink set %s up\n", link,
+	      end, end, hc_netns_path(netns), link);
 }
 
 /* ---- rules ---- */
@@ -123,7 +96,7 @@ static void feed_nft(const char *text)
 		bench_die("nft: %s", text);
 }
 
-void lab_nft(const char *format, ...)
+void bed_nft(const char *format, ...)
 {
 	char *text;
 	va_list ap;
@@ -136,9 +109,37 @@ void lab_nft(const char *format, ...)
 	free(text);
 }
 
-void lab_loss(unsigned percent, const char *ports)
+struct bed_rules {
+	FILE *nft;
+};
+
+struct bed_rules *bed_rules_open(void)
 {
-	lab_nft("table inet loss {\n"
+	struct bed_rules *r = calloc(1, sizeof(*r));
+
+	if (!r)
+		bench_die("out of memory");
+	r->nft = popen("nft -i >/dev/null", "we");
+	if (!r->nft)
+		bench_die("nft: %s", strerror(errno));
+	return r;
+}
+
+void bed_rules_say(struct bed_rules *r, const char *commands)
+{
+	if (fputs(commands, r->nft) < 0 || fflush(r->nft))
+		bench_die("nft has ended");
+}
+
+void bed_rules_close(struct bed_rules *r)
+{
+	pclose(r->nft);
+	free(r);
+}
+
+void bed_loss(unsigned percent, const char *ports)
+{
+	bed_nft("table inet loss {\n"
 		" chain in {\n"
 		"  type filter hook input priority 0;\n"
 		"  udp dport { %s } numgen random mod 100 < %u counter drop\n"
@@ -147,7 +148,7 @@ void lab_loss(unsigned percent, const char *ports)
 		ports, percent);
 }
 
-uint64_t lab_lost(void)
+uint64_t bed_lost(void)
 {
 	FILE *f = popen("nft list table inet loss", "re");
 	char line[512];
@@ -164,12 +165,12 @@ uint64_t lab_lost(void)
 	return n;
 }
 
-void lab_no_rules(void)
+void bed_no_rules(void)
 {
 	feed_nft("flush ruleset\n");
 }
 
-uint64_t lab_overflows(void)
+uint64_t bed_overflows(void)
 {
 	unsigned long long in, noports, errors, out, full = 0;
 	FILE *f = fopen("/proc/thread-self/net/snmp", "re");
@@ -194,7 +195,7 @@ static _Noreturn void burn(void)
 		n = n + 1;
 }
 
-void lab_busy(unsigned loops)
+void bed_busy(unsigned loops)
 {
 	unsigned i;
 
@@ -207,7 +208,7 @@ void lab_busy(unsigned loops)
 	}
 }
 
-void lab_idle(void)
+void bed_idle(void)
 {
 	unsigned i;
 
@@ -217,7 +218,7 @@ void lab_idle(void)
 	memset(busy, 0, sizeof(busy));
 }
 
-void lab_urgent(pid_t pid)
+void bed_urgent(pid_t pid)
 {
 	const struct sched_param first = {.sched_priority = 1};
 
@@ -227,7 +228,7 @@ void lab_urgent(pid_t pid)
 
 /* ---- FRR ---- */
 
-bool lab_bfdd_installed(void)
+bool bed_bfdd_installed(void)
 {
 	return !access(BFDD, X_OK);
 }
@@ -270,7 +271,7 @@ static _Noreturn void exec_bfdd(const char *dir, int out)
 	_exit(127);
 }
 
-void lab_bfdd_start(struct lab_bfdd *b, const char *name, unsigned interval_ms, const char *peers)
+void bed_bfdd_start(struct bed_bfdd *b, const char *name, unsigned interval_ms, const char *peers)
 {
 	char dir[PATH_BYTES - 16], path[PATH_BYTES], *text;
 	const struct passwd *user = getpwnam(BFDD_USER);
@@ -301,7 +302,7 @@ void lab_bfdd_start(struct lab_bfdd *b, const char *name, unsigned interval_ms, 
 	b->log = pipes[0];
 }
 
-const char *lab_bfdd_line(struct lab_bfdd *b)
+const char *bed_bfdd_line(struct bed_bfdd *b)
 {
 	static char line[sizeof(b->line)];
 	char *end = memchr(b->line, '\n', b->used);
@@ -326,7 +327,7 @@ const char *lab_bfdd_line(struct lab_bfdd *b)
 	return line;
 }
 
-void lab_bfdd_stop(struct lab_bfdd *b)
+void bed_bfdd_stop(struct bed_bfdd *b)
 {
 	bench_kill(b->pid);
 	close(b->log);

@@ -610,6 +610,8 @@ struct sim *sim_new(const struct sim_args *args)
 	s->out = zeroed(sizeof(*s->out));
 	s->core_bytes = hc_core_bytes(&args->limits);
 	s->nodes = calloc(args->nodes, sizeof(*s->nodes));
+	s->lasts = calloc((size_t)args->nodes * args->nodes, sizeof(*s->lasts));
+	s->traffic = calloc((size_t)args->nodes * args->nodes, sizeof(*s->traffic));
 	s->conns_in = HC_CONN_IN;
 	for (i = 0; s->nodes && i < args->nodes; i++) {
 		struct sim_node *n = &s->nodes[i];
@@ -627,7 +629,7 @@ struct sim *sim_new(const struct sim_args *args)
 			n->ppm = (int32_t)(sim_rand(s) % (2 * args->drift_ppm + 1)) -
 				 (int32_t)args->drift_ppm;
 	}
-	if (!s->nodes)
+	if (!s->nodes || !s->traffic || !s->lasts)
 		abort();
 	return s;
 }
@@ -647,6 +649,8 @@ void sim_free(struct sim *s)
 	munmap(s->out, sizeof(*s->out));
 	free(s->heap);
 	free(s->nodes);
+	free(s->lasts);
+	free(s->traffic);
 	free(s->wires);
 	free(s->streams);
 	free(s->said);

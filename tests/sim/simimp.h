@@ -74,6 +74,11 @@ struct sim_stream {
 	uint64_t secret;
 };
 
+struct sim_last { /* the last datagram of one node to another */
+	uint32_t len;
+	uint8_t bytes[2048];
+};
+
 struct sim {
 	struct sim_args args;
 	uint64_t now, serial, events;
@@ -91,8 +96,8 @@ struct sim {
 	uint32_t nsaid, said_cap;
 	struct hc_out *out;
 	size_t core_bytes;
-	uint8_t last[2048]; /* the last datagram */
-	uint32_t last_len, last_from, last_to;
+	uint64_t *traffic;      /* [from][to], bytes of datagrams */
+	struct sim_last *lasts; /* [from][to] */
 };
 
 void *sim_grow(void *at, uint32_t count, uint32_t *cap, size_t size);

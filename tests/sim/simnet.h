@@ -111,6 +111,8 @@ uint32_t sim_count(const struct sim *s, uint32_t node, uint16_t code, uint64_t s
 /* A frame from outside, with any key id and ends: what an attacker would send. */
 void sim_inject(struct sim *s, uint32_t node, uint32_t from, uint32_t rail, const uint8_t *bytes,
 		uint32_t len, bool authentic);
+/* Bytes that a node has put out in datagrams to another, with their authentication. */
+uint64_t sim_datagram_bytes(const struct sim *s, uint32_t from, uint32_t to);
 /* The last datagram that went from one node to another, for replays; its length. */
 uint32_t sim_last_datagram(const struct sim *s, uint32_t from, uint32_t to, uint8_t *bytes,
 			   uint32_t cap);

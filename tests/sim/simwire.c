@@ -474,6 +474,14 @@ static void launch(struct sim *s, struct sim_item *it, const struct hc_action *a
 	sim_put(s, it, a->bytes, a->len);
 }
 
+static void keep_last(struct sim_last *to, const struct hc_action *a)
+{
+	if (a->len > sizeof(to->bytes))
+		return;
+	memcpy(to->bytes, a->bytes, a->len);
+	to->len = a->len;
+}
+
 void sim_act_datagram(struct sim *s, uint32_t node, const struct hc_action *a)
 {
 	const struct sim_key *k = out_key(&s->nodes[node], a->u.datagram.peer);
@@ -490,12 +498,8 @@ void sim_act_datagram(struct sim *s, uint32_t node, const struct hc_action *a)
 	it.secret = k->secret;
 	it.from_life = s->nodes[node].life;
 	w = sim_wire_of(s, node, it.node, it.rail);
-	if (a->len <= sizeof(s->last)) {
-		memcpy(s->last, a->bytes, a->len);
-		s->last_len = a->len;
-		s->last_from = node;
-		s->last_to = it.node;
-	}
+	s->traffic[node * s->args.nodes + it.node] += a->len + HC_DATAGRAM_TAG;
+	keep_last(&s->lasts[node * s->args.nodes + it.node], a);
 	if (bytes > s->nodes[node].ports[it.rail].mtu) {
 		bounce(s, node, &a->u.datagram.to, 0, EMSGSIZE, s->nodes[node].ports[it.rail].mtu);
 		return;
@@ -554,11 +558,18 @@ void sim_inject(struct sim *s, uint32_t node, uint32_t from, uint32_t rail, cons
 	sim_put(s, &it, bytes, len);
 }
 
+uint64_t sim_datagram_bytes(const struct sim *s, uint32_t from, uint32_t to)
+{
+	return s->traffic[from * s->args.nodes + to];
+}
+
 uint32_t sim_last_datagram(const struct sim *s, uint32_t from, uint32_t to, uint8_t *bytes,
 			   uint32_t cap)
 {
-	if (s->last_from != from || s->last_to != to || s->last_len > cap)
+	const struct sim_last *l = &s->lasts[from * s->args.nodes + to];
+
+	if (l->len > cap)
 		return 0;
-	memcpy(bytes, s->last, s->last_len);
-	return s->last_len;
+	memcpy(bytes, l->bytes, l->len);
+	return l->len;
 }

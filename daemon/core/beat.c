@@ -19,6 +19,7 @@
  * them go later must not keep a dead path alive.
  */
 #include "datagram.h"
+#include "digest.h"
 #include "emit.h"
 #include "pathimp.h"
 #include "rng.h"
@@ -26,10 +27,11 @@
 #include <errno.h>
 #include <string.h>
 
-#define BURST_UNIT 32u   /* beats in one unit of work */
-#define JITTER     1024u /* of 10,240: a tenth */
-#define SCALE      10240u
-#define OLD_KEYS   2u /* intervals for which the old key is accepted */
+#define BURST_UNIT   32u   /* beats in one unit of work */
+#define JITTER       1024u /* of 10,240: a tenth */
+#define SCALE        10240u
+#define DIFFER_BEATS 3u
+#define OLD_KEYS     2u /* intervals for which the old key is accepted */
 
 /* ---- intervals ---- */
 
@@ -430,12 +432,23 @@ static bool proves(const struct hc_core *c, const struct hc_path *p, const struc
 	       age * HC_US <= hc_first(hc_path_window(c, p), c->now - p->made + HC_US);
 }
 
-static void digest(struct hc_peer *peer, uint64_t far)
+/* One of the two begins. */
+static void compare(struct hc_core *c, struct hc_peer *peer)
+{
+	if (peer->state != HC_W_node_state_UP || !peer->conn || !hc_peer_chooses(c, peer))
+		return;
+	peer->sums++;
+	hc_digest_differs(c, peer->node);
+}
+
+static void digest(struct hc_core *c, struct hc_peer *peer, uint64_t far)
 {
 	if (far == peer->digest) {
 		peer->differ_run = 0;
 	} else if (peer->differ_run && peer->differ_a == peer->digest && peer->differ_b == far) {
 		peer->differ_run++;
+		if (peer->differ_run == DIFFER_BEATS)
+			compare(c, peer);
 	} else {
 		peer->differ_a = peer->digest;
 		peer->differ_b = far;
@@ -459,7 +472,7 @@ static void on_beat(struct hc_core *c, uint32_t x, const struct hc_m_beat *m)
 	if (m->held_us != HC_PROOF_NO_AGE)
 		hc_beat_rtt(c, p, (uint32_t)(c->now / HC_US) - m->echo_us - m->held_us);
 	if (m->digest != peer->digest || peer->differ_run)
-		digest(peer, m->digest);
+		digest(c, peer, m->digest);
 	if (!p->hears_us)
 		deaf(c, x);
 	else

@@ -11,6 +11,7 @@
 #include "ask.h"
 #include "channel.h"
 #include "device.h"
+#include "digest.h"
 #include "drain.h"
 #include "emit.h"
 #include "exchange.h"
@@ -405,6 +406,7 @@ static int message(struct hc_core *c, uint32_t node, const struct hc_frame *f)
 		struct hc_m_exch_done exch_done;
 		struct hc_m_exch_drop exch_drop;
 		struct hc_m_exch_back exch_back;
+		struct hc_m_peer_sum peer_sum;
 	} m;
 	char text[HC_TEXT_MAX + 1];
 
@@ -444,6 +446,7 @@ static int message(struct hc_core *c, uint32_t node, const struct hc_frame *f)
 		WORD(exch_done, hc_sync_on_done(c, &m.exch_done));
 		WORD(exch_drop, hc_exchange_on_drop(c, node, &m.exch_drop));
 		WORD(exch_back, hc_exchange_on_back(c, node, &m.exch_back));
+		WORD(peer_sum, hc_digest_on_sum(c, node, &m.peer_sum));
 	}
 	return HC_E_NOT_SUPPORTED;
 }
@@ -589,7 +592,7 @@ static bool under_way(const struct hc_core *c)
 	return c->watch_from != c->watch_to || c->work.count || c->ring_used || c->over.count ||
 	       c->reaping.count || c->answering || c->batching.count || c->tell_storage ||
 	       c->waiters_ready.count || c->exch_over.count || c->wait_drops.count ||
-	       stored_waits(c) || hc_drain_has_work(c);
+	       c->sums || stored_waits(c) || hc_drain_has_work(c);
 }
 
 /* One unit of what is under way; false when there is nothing. */
@@ -612,7 +615,7 @@ static bool work(struct hc_core *c)
 		return true;
 	}
 	return hc_split_work(c) || hc_session_reap(c) || hc_batch_work(c) || tell_storage(c) ||
-	       hc_drain_work(c) || hc_exchange_work(c) || hc_sync_work(c);
+	       hc_drain_work(c) || hc_exchange_work(c) || hc_sync_work(c) || hc_digest_work(c);
 }
 
 static bool unit(struct hc_core *c)

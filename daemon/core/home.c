@@ -9,6 +9,7 @@
 #include "home.h"
 
 #include "channel.h"
+#include "digest.h"
 #include "texts.h"
 #include "emit.h"
 #include "exchange.h"
@@ -251,8 +252,10 @@ void hc_home_restore(struct hc_core *c, struct hc_home *h, const struct hc_m_dom
 
 	drop_busy(c, h); /* it does not form */
 	hc_home_set_state(c, h, m->state);
+	hc_digest_home(c, h);
 	h->epoch = m->epoch;
 	h->number = m->number;
+	hc_digest_home(c, h);
 	h->priority = m->priority;
 	h->weight = m->weight;
 	h->lost = m->state == HC_W_domain_state_DAMAGED;
@@ -291,6 +294,7 @@ void hc_home_unmake(struct hc_core *c, uint64_t id)
 	drop_busy(c, h);
 	hc_exchange_over(c, id, "the domain is gone");
 	count_state(c, h->state, (uint32_t)-1);
+	hc_digest_home(c, h);
 	hc_index_del(&c->home_by_id, n);
 	for (i = 0; i < h->nranks; i++)
 		hc_who_drop(c, hc_home_place(c, h, i));
@@ -329,11 +333,13 @@ void hc_home_set_cause(struct hc_core *c, struct hc_home *h, uint16_t kind, uint
 
 void hc_home_set_state(struct hc_core *c, struct hc_home *h, uint8_t state)
 {
+	hc_digest_home(c, h);
 	count_state(c, h->state, (uint32_t)-1);
 	count_state(c, state, 1);
 	h->state = state;
 	h->number++;
 	h->since = c->now;
+	hc_digest_home(c, h);
 	c->domain_changes++;
 }
 
@@ -400,6 +406,12 @@ static void send_state(struct hc_core *c, struct hc_home *h, uint32_t node)
 	if (b->cause_rank < h->nranks)
 		m.node = hc_str(c->nodes[hc_who(c, hc_home_place(c, h, b->cause_rank))->node].name);
 	hc_emit_send(c, node, &hc_desc_state, &m);
+}
+
+void hc_home_tell_one(struct hc_core *c, struct hc_home *h, uint32_t node)
+{
+	send_state(c, h, node);
+	hc_home_rest(c, h);
 }
 
 void hc_home_tell_state(struct hc_core *c, struct hc_home *h)

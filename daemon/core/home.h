@@ -61,6 +61,7 @@ void hc_home_over(struct hc_core *c, struct hc_home *h);
 bool hc_home_work(struct hc_core *c);
 void hc_home_timeout(struct hc_core *c, struct hc_home *h);
 /* Tell the state to every node. */
+void hc_home_tell_one(struct hc_core *c, struct hc_home *h, uint32_t node); /* who missed it */
 void hc_home_tell_state(struct hc_core *c, struct hc_home *h);
 
 /* ---- home_form.c ---- */

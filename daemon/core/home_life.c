@@ -22,6 +22,7 @@
 #include "home.h"
 
 #include "channel.h"
+#include "digest.h"
 #include "emit.h"
 #include "exchange.h"
 #include "rights.h"
@@ -377,7 +378,9 @@ static void ask_cut(struct hc_core *c, struct hc_home *h)
 
 	h->step = HOME_CUTTING;
 	b->cut = h->leaving ? b->cut : 0;
+	hc_digest_home(c, h);
 	h->number++;
+	hc_digest_home(c, h);
 	hc_home_ask_each(c, h, send_cut_ask);
 }
 

@@ -9,6 +9,7 @@
 #include "part.h"
 
 #include "channel.h"
+#include "digest.h"
 #include "device.h"
 #include "emit.h"
 #include "pages.h"
@@ -192,6 +193,7 @@ void hc_part_free(struct hc_core *c, struct hc_part *p)
 	uint32_t n = hc_part_number(c, p);
 
 	hc_assert(!p->nseats);
+	hc_digest_part(c, p);
 	drop_busy(c, p);
 	hc_index_del(&c->part_by_key, n);
 	hc_index_del(&c->part_by_id, n);
@@ -545,6 +547,7 @@ static void open_part(struct hc_core *c, struct hc_part *p)
 	uint32_t i;
 
 	p->state = HC_W_domain_state_ACTIVE;
+	hc_digest_part(c, p);
 	for (i = 0; i < p->nseats; i++)
 		c->seats[p->seats + i].state = HC_W_member_state_READY;
 	hc_part_publish(c, p, false);
@@ -624,8 +627,10 @@ void hc_part_on_state(struct hc_core *c, uint32_t node, const struct hc_m_state 
 		return;
 	same = p->state == m->state;
 	closes = p->state == HC_W_domain_state_ACTIVE;
+	hc_digest_part(c, p);
 	p->number = m->number;
 	p->state = m->state;
+	hc_digest_part(c, p);
 	b = hc_part_busy(c, p);
 	b->event = m->kind;
 	/* what comes to the same state later is told, but the first cause stays */
@@ -645,12 +650,13 @@ void hc_part_on_gone(struct hc_core *c, uint32_t node, const struct hc_m_gone *m
 	struct hc_part *p = hc_part_of_home(c, node, m->id);
 	struct hc_part_busy *b;
 
-	if (!p || p->epoch != m->epoch ||
+	if (!p || p->epoch != m->epoch || p->state >= HC_W_domain_state_DESTROYED ||
 	    (m->state != HC_W_domain_state_DESTROYED && m->state != HC_W_domain_state_FAILED))
 		return;
 	if (p->kept && node != HC_SELF_NODE)
 		hc_emit_del_domain(c, p->id);
 	forget_step(c, p);
+	hc_digest_part(c, p);
 	p->state = m->state;
 	p->number++;
 	b = hc_part_busy(c, p);

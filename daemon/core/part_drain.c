@@ -17,6 +17,7 @@
 
 #include "ask.h"
 #include "channel.h"
+#include "digest.h"
 #include "emit.h"
 #include "home.h"
 #include "pages.h"
@@ -254,8 +255,10 @@ void hc_part_on_cut_ask(struct hc_core *c, uint32_t node, const struct hc_m_cut_
 		return;
 	b = hc_part_busy(c, p);
 	first = !b->draining;
+	hc_digest_part(c, p);
 	p->number = m->number;
 	p->state = HC_W_domain_state_DRAINING;
+	hc_digest_part(c, p);
 	b->draining = true;
 	b->reported = b->drained = false;
 	b->cut_wait = m->wait_cut == 1;

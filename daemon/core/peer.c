@@ -18,6 +18,7 @@
  * A peer that nobody configured, and that is unreachable, makes room for a new one when the table
  * is full.
  */
+#include "digest.h"
 #include "emit.h"
 #include "net.h"
 #include "rng.h"
@@ -186,6 +187,7 @@ void hc_peer_identify(struct hc_core *c, uint32_t peer, const struct hc_m_peer_h
 	p->node = hc_core_find_node(c, p->node_id);
 	hc_assert(p->node != HC_NONE);
 	c->nodes[p->node].peer = peer;
+	hc_digest_peer(c, peer);
 	hc_peer_ports(c, peer, &m->ports);
 }
 

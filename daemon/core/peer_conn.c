@@ -642,7 +642,7 @@ static bool on_own(struct hc_core *c, uint32_t peer, const struct hc_frame *f)
 			return false;
 		on_heard_r(c, peer, &m.peer_heard_r);
 		return true;
-	case HC_MSG_peer_sum: return true; /* nothing is compared yet */
+	case HC_MSG_peer_sum: hc_core_message(c, hc_peer_get(c, peer)->node, f); return true;
 	}
 	return false;
 }

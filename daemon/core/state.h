@@ -392,6 +392,10 @@ struct hc_known_node {
 	uint8_t id[16];
 	uint32_t peer; /* of core->net, HC_NONE */
 	char name[HC_NAME_MAX + 1];
+	uint64_t digest;    /* of the domains that are shared with it; see digest.h */
+	uint64_t sum_after; /* while they are compared: the last that was sent */
+	uint32_t sum_round;
+	bool summing;
 };
 
 struct hc_core {
@@ -536,6 +540,7 @@ struct hc_core {
 	struct hc_known_node *nodes;
 	uint32_t nnodes;
 	uint32_t *node_mark, node_round; /* nodes met in this round of hc_home_each_node */
+	uint32_t sums;                   /* nodes to which pages of a comparison go */
 	uint32_t mark;                   /* of the round of notifications under way */
 
 	uint8_t *ring; /* messages to this node itself */

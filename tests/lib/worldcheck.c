@@ -9,6 +9,7 @@
 #include "worldimp.h"
 
 #include "channel.h"
+#include "digest.h"
 #include "drain.h"
 #include "pages.h"
 #include "home.h"
@@ -447,6 +448,32 @@ static void check_channels(struct world *w, uint32_t node)
 	}
 }
 
+/* The digest of each pair is that of the domains, counted anew. */
+static void check_digests(struct world *w, uint32_t node)
+{
+	struct hc_core *c = w->core[node];
+	uint64_t kept[WORLD_NODES + 1] = {0};
+	uint32_t i, twice;
+
+	if (c->nnodes < 2)
+		return;
+	world_want(w, c->nnodes <= WORLD_NODES + 1);
+	for (i = 0; i < c->nnodes; i++)
+		kept[i] = hc_digest_of(c, i);
+	for (twice = 0; twice < 2; twice++) {
+		for (i = 0; i < c->home_pool.fresh; i++)
+			if (c->homes[i].id)
+				hc_digest_home(c, &c->homes[i]);
+		for (i = 0; i < c->part_pool.fresh; i++)
+			if (c->parts[i].id)
+				hc_digest_part(c, &c->parts[i]);
+		for (i = 0; i < c->nnodes && !twice; i++)
+			world_want(w, !hc_digest_of(c, i) && "nothing else is in a digest");
+	}
+	for (i = 0; i < c->nnodes; i++)
+		world_want(w, hc_digest_of(c, i) == kept[i]);
+}
+
 void world_check(struct world *w, uint32_t node)
 {
 	const struct hc_core *c = w->core[node];
@@ -458,6 +485,7 @@ void world_check(struct world *w, uint32_t node)
 	check_timers(w, node);
 	world_check_sync(w, node);
 	check_channels(w, node);
+	check_digests(w, node);
 	world_want(w, c->ring_used <= HC_RING_BYTES);
 }
 

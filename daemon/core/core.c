@@ -590,8 +590,7 @@ static bool under_way(const struct hc_core *c)
 {
 	return c->watch_from != c->watch_to || c->work.count || c->ring_used || c->over.count ||
 	       c->reaping.count || c->answering || c->batching.count || c->tell_storage ||
-	       c->waiters_ready.count || c->exch_over.count || c->wait_drops.count ||
-	       c->sweeping ||
+	       c->waiters_ready.count || c->exch_over.count || c->wait_drops.count || c->sweeping ||
 	       stored_waits(c) || hc_drain_has_work(c);
 }
 

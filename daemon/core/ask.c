@@ -6,6 +6,8 @@
 #include "emit.h"
 #include "session.h"
 
+#include <stdio.h>
+
 uint64_t hc_ask_open(struct hc_core *c, uint64_t session, uint32_t request)
 {
 	uint32_t n = hc_pool_get(&c->ask_pool);
@@ -60,4 +62,33 @@ void hc_ask_answer(struct hc_core *c, uint64_t ticket, int code, const char *tex
 		hc_emit_error(c, session, request, code, text);
 	else
 		hc_emit_done(c, session, request, 0, text);
+}
+
+void hc_ask_to(struct hc_core *c, uint64_t ticket, uint32_t node, bool leaves)
+{
+	struct hc_ask *a = find(c, ticket);
+
+	if (!a)
+		return;
+	a->node = node;
+	a->life = c->nodes[node].life;
+	a->leaves = leaves;
+}
+
+bool hc_ask_lost(struct hc_core *c)
+{
+	char text[HC_NAME_MAX + 64];
+	uint32_t i;
+
+	for (i = 0; i < c->ask_pool.fresh; i++) {
+		const struct hc_ask *a = &c->asks[i];
+
+		if (!a->ticket || !a->session || a->life == c->nodes[a->node].life)
+			continue;
+		if (!hc_emit_room(c))
+			return false;
+		HC_TEXT(text, "the home of the domain is lost: node %s", c->nodes[a->node].name);
+		hc_ask_answer(c, a->ticket, a->leaves ? 0 : HC_E_GONE, a->leaves ? "" : text);
+	}
+	return true;
 }

@@ -12,5 +12,9 @@ void hc_ask_answer(struct hc_core *c, uint64_t ticket, int code, const char *tex
 /* Who that was, and forget the ticket; false when it is unknown or the client has gone. */
 bool hc_ask_take(struct hc_core *c, uint64_t ticket, uint64_t *session, uint32_t *request);
 void hc_ask_drop(struct hc_core *c, uint64_t ticket);
+/* It is that node which answers; leaves: for a rank that is out even when nobody answers. */
+void hc_ask_to(struct hc_core *c, uint64_t ticket, uint32_t node, bool leaves);
+/* Answer those whose node was lost; false when there was no room for all. */
+bool hc_ask_lost(struct hc_core *c);
 
 #endif

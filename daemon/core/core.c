@@ -9,6 +9,7 @@
 #include "core.h"
 
 #include "ask.h"
+#include "away.h"
 #include "channel.h"
 #include "device.h"
 #include "digest.h"
@@ -178,7 +179,7 @@ struct hc_core *hc_core_init(void *memory, size_t bytes, const struct hc_limits 
 	lay_out(c, &m, limits);
 	c->self = *self;
 	set(c, settings);
-	c->kept = HC_NEVER;
+	c->kept = c->away_at = HC_NEVER;
 	hc_assert(!hc_pool_get(&c->who_pool)); /* nobody */
 	c->rng = (struct hc_hash_key){self->seed[0], self->seed[1]};
 	hc_core_node(c, self->node_id, self->name);
@@ -558,6 +559,7 @@ static void on_event(struct hc_core *c, const struct hc_event *ev)
 	case HC_EV_CONFIG:
 		set(c, ev->u.settings);
 		hc_net_settings(c);
+		hc_away_timeout(c);
 		return;
 	case HC_EV_OPS_SAMPLE: hc_part_sample(c, ev); return;
 	case HC_EV_STORAGE: on_storage(c, ev->u.kept); return;
@@ -591,7 +593,7 @@ static bool under_way(const struct hc_core *c)
 {
 	return c->watch_from != c->watch_to || c->work.count || c->ring_used || c->over.count ||
 	       c->reaping.count || c->answering || c->batching.count || c->tell_storage ||
-	       c->waiters_ready.count || c->exch_over.count || c->wait_drops.count ||
+	       c->waiters_ready.count || c->exch_over.count || c->wait_drops.count || c->sweeping ||
 	       c->sums || stored_waits(c) || hc_drain_has_work(c);
 }
 
@@ -606,7 +608,7 @@ static bool work(struct hc_core *c)
 		hc_assert(!message(c, HC_SELF_NODE, &f));
 		return true;
 	}
-	if (hc_home_work(c))
+	if (hc_away_work(c) || hc_home_work(c))
 		return true;
 	if (hc_home_departed(c))
 		return true;
@@ -634,6 +636,10 @@ static bool unit(struct hc_core *c)
 		busy = true;
 		if (hc_net_work(c))
 			return true;
+	}
+	if (c->away_at <= c->now) {
+		hc_away_timeout(c);
+		return true;
 	}
 	timer = hc_timers_take(&c->waiter_timers, c->now);
 	if (timer != HC_NONE) {
@@ -678,6 +684,8 @@ uint64_t hc_core_deadline(const struct hc_core *c)
 	next = hc_timers_next(&c->waiter_timers);
 	if (next < first)
 		first = next;
+	if (c->away_at < first)
+		first = c->away_at;
 	next = hc_net_deadline(c);
 	return next < first ? next : first;
 }

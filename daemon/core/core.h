@@ -49,6 +49,7 @@ struct hc_limits {
 struct hc_settings {
 	uint64_t connect_timeout_ns, drain_timeout_ns, orphan_grace_ns, prepare_limit_ns,
 		ended_keep_ns;
+	uint64_t suspend_limit_ns; /* a node that cannot be reached for longer is given up */
 	char connect_timeout_origin[128];
 	char drain_timeout_origin[128];
 	uint32_t bandwidth_limit_percent; /* of a link, that channels may be granted */

@@ -59,9 +59,15 @@ void hc_digest_home(struct hc_core *c, struct hc_home *h)
 		hc_home_each_node(c, h, flip_home);
 }
 
+/* An orphan has no home any more that could say something of it. */
+static bool is_shared(const struct hc_part *p)
+{
+	return p->id && p->home_node != HC_SELF_NODE && !p->orphan && is_committed(p->state);
+}
+
 void hc_digest_part(struct hc_core *c, const struct hc_part *p)
 {
-	if (p->home_node != HC_SELF_NODE && is_committed(p->state))
+	if (is_shared(p))
 		flip(c, p->home_node, hash_of(p->id, p->epoch, p->number));
 }
 
@@ -151,7 +157,7 @@ static void offer_parts(struct hc_core *c, struct page *g, uint32_t node)
 	for (i = 0; i < c->part_pool.fresh; i++) {
 		const struct hc_part *p = &c->parts[i];
 
-		if (!p->id || p->home_node != node || !is_committed(p->state))
+		if (!is_shared(p) || p->home_node != node)
 			continue;
 		d.id = p->id;
 		d.epoch = p->epoch;

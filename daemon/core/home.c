@@ -343,7 +343,8 @@ void hc_home_set_state(struct hc_core *c, struct hc_home *h, uint8_t state)
 	c->domain_changes++;
 }
 
-uint32_t hc_home_each_node(struct hc_core *c, struct hc_home *h, hc_home_node_fn fn)
+/* asked: only those that still have what they had, and can answer for it. */
+static uint32_t each_node(struct hc_core *c, struct hc_home *h, hc_home_node_fn fn, bool asked)
 {
 	const struct hc_place *pl;
 	uint32_t i, n = 0, node;
@@ -352,7 +353,8 @@ uint32_t hc_home_each_node(struct hc_core *c, struct hc_home *h, hc_home_node_fn
 	for (i = 0; i < h->nranks; i++) {
 		pl = &c->places[h->places + i];
 		node = hc_who(c, pl)->node;
-		if (pl->state == HC_W_member_state_EXPECTED || c->node_mark[node] == c->node_round)
+		if (pl->state == HC_W_member_state_EXPECTED ||
+		    c->node_mark[node] == c->node_round || (asked && hc_who_lost(c, pl)))
 			continue;
 		c->node_mark[node] = c->node_round;
 		fn(c, h, node);
@@ -361,13 +363,21 @@ uint32_t hc_home_each_node(struct hc_core *c, struct hc_home *h, hc_home_node_fn
 	return n;
 }
 
+uint32_t hc_home_each_node(struct hc_core *c, struct hc_home *h, hc_home_node_fn fn)
+{
+	return each_node(c, h, fn, false);
+}
+
 void hc_home_ask_each(struct hc_core *c, struct hc_home *h, hc_home_node_fn fn)
 {
+	struct hc_place *pl;
 	uint32_t i;
 
-	for (i = 0; i < h->nranks; i++)
-		hc_home_place(c, h, i)->heard = false;
-	hc_home_busy(c, h)->pending = hc_home_each_node(c, h, fn);
+	for (i = 0; i < h->nranks; i++) {
+		pl = hc_home_place(c, h, i);
+		pl->heard = hc_who_lost(c, pl);
+	}
+	hc_home_busy(c, h)->pending = each_node(c, h, fn, true);
 }
 
 bool hc_home_heard(struct hc_core *c, struct hc_home *h, uint32_t node)

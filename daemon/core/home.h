@@ -99,6 +99,8 @@ bool hc_home_departed(struct hc_core *c);
 void hc_home_damaged(struct hc_core *c, struct hc_home *h);
 /* Nothing is under way any more: take up what came meanwhile. */
 void hc_home_settle(struct hc_core *c, struct hc_home *h);
+/* All that came from nodes which have lost it since are lost; `first` is one of them. */
+void hc_home_lose(struct hc_core *c, struct hc_home *h, uint32_t first);
 /* Its members are read from its row: one without a living one ends as any other. */
 void hc_home_restored(struct hc_core *c, struct hc_home *h);
 void hc_home_on_depart(struct hc_core *c, uint32_t node, const struct hc_m_depart *m);

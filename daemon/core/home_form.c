@@ -13,6 +13,8 @@
  */
 #include "home.h"
 
+#include "away.h"
+
 #include "ask.h"
 #include "device.h"
 #include "emit.h"
@@ -272,6 +274,7 @@ void hc_home_commit(struct hc_core *c, struct hc_home *h)
 	hc_home_each_node(c, h, send_commit);
 	hc_home_answer_active(c, h);
 	hc_home_settle(c, h);
+	hc_away_look(c, h);
 	hc_home_rest(c, h);
 }
 

@@ -157,6 +157,11 @@ static void tell_deaths(struct hc_core *c, struct hc_home *h, uint8_t state)
 			hc_home_set_cause(c, h, first_kind, first_rank, first_pid, first);
 		told++;
 	}
+	if (!b->node_lost)
+		return;
+	b->node_lost = false;
+	hc_home_set_state(c, h, state);
+	hc_home_tell_state(c, h);
 }
 
 void hc_home_damaged(struct hc_core *c, struct hc_home *h)
@@ -235,6 +240,44 @@ static void rank_lost(struct hc_core *c, struct hc_home *h, const struct hc_m_de
 			  m->rank, m->pid, text);
 }
 
+static void mark_lost(struct hc_core *c, struct hc_home *h)
+{
+	struct hc_place *pl;
+	uint32_t i;
+
+	for (i = 0; i < h->nranks; i++) {
+		pl = hc_home_place(c, h, i);
+		if (!hc_who_lives(pl) || !hc_who_lost(c, pl))
+			continue;
+		pl->state = HC_W_member_state_DEAD;
+		pl->told = 1; /* by the name of its node */
+		hc_home_busy(c, h)->gone++;
+		c->member_changes++;
+	}
+}
+
+void hc_home_lose(struct hc_core *c, struct hc_home *h, uint32_t first)
+{
+	const struct hc_who *who = hc_who(c, hc_home_place(c, h, first));
+	const struct hc_known_node *n = &c->nodes[who->node];
+	char text[HC_CAUSE_MAX], line[HC_CAUSE_MAX + 64], name[32];
+	struct hc_home_busy *b = hc_home_busy(c, h);
+
+	HC_TEXT(text, "node %.64s %s; rank %u and all others there are lost", n->name, n->why,
+		first);
+	mark_lost(c, h);
+	if (h->lost) { /* the first cause stays */
+		HC_TEXT(line, "%s: %s", hc_home_name(c, h, name, sizeof(name)), text);
+		hc_emit_log(c, HC_LOG_WARN, n->lost_kind, h->id, first, line);
+		b->node_lost = h->state == HC_W_domain_state_DRAINING;
+		hc_home_put(c, h);
+	} else {
+		h->lost = b->node_lost = true;
+		hc_home_set_cause(c, h, n->lost_kind, first, who->pid, text);
+	}
+	hc_home_settle(c, h);
+}
+
 static void ask_cut(struct hc_core *c, struct hc_home *h);
 
 /*
@@ -253,12 +296,12 @@ static void settle(struct hc_core *c, struct hc_home *h, bool at_once)
 			    only_left(c, h) ? "all ranks left" : hc_home_cause(c, h));
 		return;
 	}
-	if (b->untold && h->state == HC_W_domain_state_DRAINING && !h->leaving) {
+	if ((b->untold || b->node_lost) && h->state == HC_W_domain_state_DRAINING && !h->leaving) {
 		tell_deaths(c, h, HC_W_domain_state_DRAINING);
 		ask_cut(c, h);
 		return;
 	}
-	if (b->untold) {
+	if (b->untold || b->node_lost) {
 		damage(c, h);
 		if (at_once)
 			tell_deaths(c, h, HC_W_domain_state_DAMAGED);
@@ -348,7 +391,9 @@ void hc_home_on_depart(struct hc_core *c, uint32_t node, const struct hc_m_depar
 	c->member_changes++;
 	if (m->why == HC_W_depart_LEFT) {
 		pl->state = HC_W_member_state_LEFT;
-		if (h->state == HC_W_domain_state_ACTIVE && !h->step && anyone_left(c, h))
+		if ((h->state == HC_W_domain_state_ACTIVE ||
+		     h->state == HC_W_domain_state_SUSPENDED) &&
+		    !h->step && anyone_left(c, h))
 			close_behind(c, h, m);
 		depart_stored(c, h, node, m->ticket);
 	} else {
@@ -445,8 +490,23 @@ void hc_home_on_drain_report(struct hc_core *c, uint32_t node, const struct hc_m
 	hc_home_end(c, h, HC_W_domain_state_DESTROYED, 0, text);
 }
 
+/* The node that the drain waits for, when one does not answer at all. */
+static const char *silent_node(struct hc_core *c, struct hc_home *h)
+{
+	uint32_t i;
+
+	for (i = 0; i < h->nranks; i++) {
+		const struct hc_place *pl = hc_home_place(c, h, i);
+
+		if (pl->who && !pl->heard && c->nodes[hc_who(c, pl)->node].away)
+			return c->nodes[hc_who(c, pl)->node].name;
+	}
+	return NULL;
+}
+
 static void force(struct hc_core *c, struct hc_home *h)
 {
+	const char *silent = silent_node(c, h);
 	struct hc_home_busy *b = hc_home_busy(c, h);
 	char text[HC_CAUSE_MAX];
 
@@ -457,6 +517,9 @@ static void force(struct hc_core *c, struct hc_home *h)
 			b->left, b->left == 1 ? "" : "s", b->left_rank, b->left_pid,
 			hc_word_op_kind(b->left_kind), (unsigned long long)b->left_number,
 			b->left_age_s);
+	else if (silent)
+		HC_TEXT(text, "forced: node %.64s, where ranks of it are, cannot be reached",
+			silent);
 	else
 		HC_TEXT(text,
 			"forced: not every rank reached collective #%llu, that another had begun",

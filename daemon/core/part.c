@@ -8,6 +8,7 @@
  */
 #include "part.h"
 
+#include "ask.h"
 #include "channel.h"
 #include "digest.h"
 #include "device.h"
@@ -177,7 +178,7 @@ struct hc_part *hc_part_of_home(struct hc_core *c, uint32_t node, uint64_t id)
 {
 	struct hc_part *p = hc_part_by_id(c, id);
 
-	return p && p->home_node == node ? p : NULL;
+	return p && p->home_node == node && !p->orphan ? p : NULL;
 }
 
 void hc_part_set_id(struct hc_core *c, struct hc_part *p, uint64_t id)
@@ -185,6 +186,7 @@ void hc_part_set_id(struct hc_core *c, struct hc_part *p, uint64_t id)
 	if (p->id)
 		return;
 	p->id = id;
+	p->home_life = c->nodes[p->home_node].life;
 	hc_index_add_in(&c->part_by_id, hc_part_number(c, p));
 }
 
@@ -518,6 +520,7 @@ void hc_part_on_prepare(struct hc_core *c, uint32_t node, const struct hc_m_prep
 		return;
 	}
 	p->state = HC_W_domain_state_ACTIVATING;
+	p->home_life = c->nodes[node].life;
 	p->epoch = m->epoch;
 	p->priority = m->priority;
 	p->weight = m->weight;
@@ -596,18 +599,24 @@ static void forget_step(struct hc_core *c, struct hc_part *p)
 void hc_part_on_cancel(struct hc_core *c, uint32_t node, const struct hc_m_cancel *m)
 {
 	struct hc_part *p = hc_part_of_home(c, node, m->id);
+
+	if (p && p->state < HC_W_domain_state_ACTIVE)
+		hc_part_fail(c, p, m->code, m->retry_after_ms, m->text);
+}
+
+void hc_part_fail(struct hc_core *c, struct hc_part *p, uint16_t code, uint32_t retry_ms,
+		  struct hc_str text)
+{
 	struct hc_part_busy *b;
 
-	if (!p || p->state >= HC_W_domain_state_ACTIVE)
-		return;
 	if (p->kept)
 		hc_emit_del_domain(c, p->id);
 	forget_step(c, p);
 	p->state = HC_W_domain_state_FAILED;
 	b = hc_part_busy(c, p);
-	b->code = m->code;
-	b->cut = m->retry_after_ms; /* of a domain that never was: when to come again */
-	hc_part_set_cause(c, p, HC_W_event_code_DOMAIN_FAILED, HC_NONE, 0, m->text);
+	b->code = code;
+	b->cut = retry_ms; /* of a domain that never was: when to come again */
+	hc_part_set_cause(c, p, HC_W_event_code_DOMAIN_FAILED, HC_NONE, 0, text);
 	hc_channel_part_gone(c, p);
 	hc_index_del(&c->part_by_key, hc_part_number(c, p));
 	b->event = HC_W_event_code_DOMAIN_FAILED;
@@ -633,9 +642,14 @@ void hc_part_on_state(struct hc_core *c, uint32_t node, const struct hc_m_state 
 	hc_digest_part(c, p);
 	b = hc_part_busy(c, p);
 	b->event = m->kind;
+	p->away = false; /* the home has spoken */
 	/* what comes to the same state later is told, but the first cause stays */
-	if (!same)
+	if (m->state == HC_W_domain_state_ACTIVE)
+		hc_part_set_cause(c, p, 0, 0, 0, (struct hc_str){0});
+	else if (!same || m->state == HC_W_domain_state_SUSPENDED)
 		hc_part_set_cause(c, p, m->kind, m->rank, m->pid, m->text);
+	if (m->state == HC_W_domain_state_ACTIVE)
+		b->event = HC_W_event_code_DOMAIN_ACTIVE;
 	b->event_rank = m->rank;
 	b->event_pid = m->pid;
 	b->event_node = hc_core_node_named(c, hc_str_copy(m->node, name, sizeof(name)));
@@ -647,23 +661,32 @@ void hc_part_on_state(struct hc_core *c, uint32_t node, const struct hc_m_state 
 
 void hc_part_on_gone(struct hc_core *c, uint32_t node, const struct hc_m_gone *m)
 {
-	struct hc_part *p = hc_part_of_home(c, node, m->id);
-	struct hc_part_busy *b;
+	struct hc_part *p = hc_part_by_id(c, m->id);
 
-	if (!p || p->epoch != m->epoch || p->state >= HC_W_domain_state_DESTROYED ||
+	/* an orphan, too, takes this from the home that was lost */
+	if (!p || p->home_node != node || p->epoch != m->epoch ||
+	    p->state >= HC_W_domain_state_DESTROYED ||
 	    (m->state != HC_W_domain_state_DESTROYED && m->state != HC_W_domain_state_FAILED))
 		return;
-	if (p->kept && node != HC_SELF_NODE)
+	hc_part_end(c, p, m->state, m->text);
+}
+
+void hc_part_end(struct hc_core *c, struct hc_part *p, uint8_t state, struct hc_str text)
+{
+	struct hc_part_busy *b;
+
+	if (p->kept && p->home_node != HC_SELF_NODE)
 		hc_emit_del_domain(c, p->id);
 	forget_step(c, p);
 	hc_digest_part(c, p);
-	p->state = m->state;
+	p->state = state;
 	p->number++;
+	p->away = false;
 	b = hc_part_busy(c, p);
-	b->event = m->state == HC_W_domain_state_FAILED ? HC_W_event_code_DOMAIN_FAILED
-							: HC_W_event_code_DOMAIN_DESTROYED;
+	b->event = state == HC_W_domain_state_FAILED ? HC_W_event_code_DOMAIN_FAILED
+						     : HC_W_event_code_DOMAIN_DESTROYED;
 	b->code = HC_E_GONE;
-	hc_part_set_cause(c, p, b->event, HC_NONE, 0, m->text);
+	hc_part_set_cause(c, p, b->event, HC_NONE, 0, text);
 	hc_channel_part_gone(c, p);
 	hc_index_del(&c->part_by_key, hc_part_number(c, p));
 	if (p->published)
@@ -687,7 +710,10 @@ void hc_part_depart(struct hc_core *c, struct hc_part *p, uint32_t seat, uint8_t
 				.ticket = ticket,
 				.text = hc_str(text)};
 
-	hc_emit_send(c, p->home_node, &hc_desc_depart, &m);
+	if (p->orphan) /* nobody is there to hear it */
+		hc_ask_answer(c, ticket, 0, "");
+	else
+		hc_emit_send(c, p->home_node, &hc_desc_depart, &m);
 }
 
 void hc_part_seat_died(struct hc_core *c, uint32_t seat)

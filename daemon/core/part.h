@@ -7,6 +7,7 @@
  * part_join.c  the ways in, up to the arrival at the home; also part_many.c, part_batch.c
  * part_stage.c domains made for others; attaching
  * part_drain.c the cut: stop admission, sample, report; ranks that leave
+ * part_away.c  a home that cannot be reached
  */
 #ifndef HC_PART_H
 #define HC_PART_H
@@ -76,6 +77,17 @@ void hc_part_stored(struct hc_core *c, struct hc_part *p);
 /* What PREPARE asked for is reserved, or not. persist: store before the answer. */
 void hc_part_reserved(struct hc_core *c, struct hc_part *p, bool persist, int code,
 		      uint32_t retry_ms, const char *text);
+
+/* The domain will not be; it is over here: tell all, and let go. */
+void hc_part_fail(struct hc_core *c, struct hc_part *p, uint16_t code, uint32_t retry_ms,
+		  struct hc_str text);
+void hc_part_end(struct hc_core *c, struct hc_part *p, uint8_t state, struct hc_str text);
+
+/* ---- its home cannot be reached, or is lost (part_away.c) ---- */
+/* Follow what is known of the home's node; false when nothing has changed. */
+bool hc_part_look(struct hc_core *c, struct hc_part *p);
+/* End an orphan that nobody here needs any more. */
+void hc_part_orphan_timeout(struct hc_core *c, struct hc_part *p);
 
 /* Told by sessions. */
 void hc_part_seat_died(struct hc_core *c, uint32_t seat);

@@ -21,6 +21,7 @@
 #include "emit.h"
 #include "home.h"
 #include "pages.h"
+#include "rights.h"
 #include "session.h"
 
 #include <stdio.h>
@@ -236,6 +237,8 @@ static void arm(struct hc_core *c, struct hc_part *p)
 
 	if ((b->draining && !b->drained) || b->asks.count)
 		at = c->now + RESCAN_NS;
+	if (p->orphan && at == HC_NEVER)
+		at = c->now + c->set.orphan_grace_ns;
 	/* one that has passed is answered as soon as its seat has been read */
 	if (leave > c->now && leave < at)
 		at = leave;
@@ -259,6 +262,7 @@ void hc_part_on_cut_ask(struct hc_core *c, uint32_t node, const struct hc_m_cut_
 	p->number = m->number;
 	p->state = HC_W_domain_state_DRAINING;
 	hc_digest_part(c, p);
+	p->away = false;
 	b->draining = true;
 	b->reported = b->drained = false;
 	b->cut_wait = m->wait_cut == 1;
@@ -311,6 +315,8 @@ void hc_part_timeout(struct hc_core *c, struct hc_part *p)
 		hc_part_add_work(c, p, WORK_SCAN);
 	if (hc_part_answer_leave(c, p, HC_NONE, 0, ""))
 		arm(c, p);
+	if (p->orphan && !hc_part_now(c, p)->asks.count)
+		hc_part_orphan_timeout(c, p);
 }
 
 /* The seat that a request names, when it is the caller's own. */
@@ -379,6 +385,7 @@ static bool leave_one(struct hc_core *c, struct hc_part *p, struct hc_ask *a)
 	uint32_t seat = hc_part_find_seat(c, p, a->rank);
 	struct hc_seat *s = seat == HC_NONE ? NULL : &c->seats[seat];
 	const struct hc_reading *rd;
+	uint64_t ticket;
 	char text[256];
 	int code = 0;
 
@@ -393,7 +400,9 @@ static bool leave_one(struct hc_core *c, struct hc_part *p, struct hc_ask *a)
 				hc_word_op_kind(rd->op_kind), (unsigned long long)rd->begun);
 			code = HC_E_FORCED;
 		}
-		let_go(c, p, seat, code ? 0 : hc_ask_open(c, a->session, a->request));
+		ticket = code ? 0 : hc_ask_open(c, a->session, a->request);
+		hc_ask_to(c, ticket, p->home_node, true);
+		let_go(c, p, seat, ticket);
 		if (!code)
 			return true; /* answered when it is stored */
 	}
@@ -460,6 +469,27 @@ static struct hc_home *home_to_end(struct hc_core *c, const struct hc_session *s
 	return hc_home_named(c, c->processes[s->process].uid, s->role == HC_W_role_ADMIN, m->name);
 }
 
+/* Its home is lost: the owner's word is enough, and nothing is waited for. */
+static void destroy_orphan(struct hc_core *c, struct hc_part *p, const struct hc_session *s,
+			   uint32_t request)
+{
+	const uint32_t uid = c->processes[s->process].uid;
+	char text[128];
+
+	if (!hc_right_owner(HC_MSG_destroy, s->role, uid, p->uid)) {
+		HC_TEXT(text,
+			"the domain belongs to uid %u, this is uid %u: only its owner, root and "
+			"hcomm-admin may destroy it",
+			p->uid, uid);
+		hc_emit_error(c, s->id, request, HC_E_PERMISSION, text);
+		return;
+	}
+	HC_TEXT(text, "destroyed by uid %u, its home being lost", uid);
+	if (p->state < HC_W_domain_state_DESTROYED)
+		hc_part_end(c, p, HC_W_domain_state_DESTROYED, hc_str(text));
+	hc_emit_done(c, s->id, request, 0, "");
+}
+
 void hc_part_destroy(struct hc_core *c, struct hc_session *s, uint32_t request,
 		     const struct hc_m_destroy *m)
 {
@@ -479,10 +509,16 @@ void hc_part_destroy(struct hc_core *c, struct hc_session *s, uint32_t request,
 				    : "no such domain on this node");
 		return;
 	}
+	if (p && p->orphan) {
+		destroy_orphan(c, p, s, request);
+		return;
+	}
 	w.ticket = hc_ask_open(c, s->id, request);
-	if (!w.ticket)
+	if (!w.ticket) {
 		hc_emit_error(c, s->id, request, HC_E_LIMIT,
 			      "too many requests wait for an answer");
-	else
-		hc_emit_send(c, p ? p->home_node : HC_SELF_NODE, &hc_desc_control, &w);
+		return;
+	}
+	hc_ask_to(c, w.ticket, p ? p->home_node : HC_SELF_NODE, false);
+	hc_emit_send(c, p ? p->home_node : HC_SELF_NODE, &hc_desc_control, &w);
 }

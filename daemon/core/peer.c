@@ -18,6 +18,7 @@
  * A peer that nobody configured, and that is unreachable, makes room for a new one when the table
  * is full.
  */
+#include "away.h"
 #include "digest.h"
 #include "emit.h"
 #include "net.h"
@@ -395,6 +396,8 @@ static void become(struct hc_core *c, struct hc_peer *p, uint8_t state)
 	p->state = state;
 	p->since = c->now;
 	c->net->node_changes++;
+	if (state == HC_W_node_state_UP && p->node != HC_NONE)
+		hc_away_back(c, p->node, p->incarnation);
 }
 
 /* "node b at 192.0.2.2:16660: ..." */
@@ -444,6 +447,8 @@ void hc_peer_up(struct hc_core *c, uint32_t peer)
 	p->watch_at = p->waits_since = HC_NEVER;
 	p->last_error[0] = '\0';
 	become(c, p, HC_W_node_state_UP);
+	if (p->node != HC_NONE)
+		hc_away_back(c, p->node, p->incarnation);
 	tell_news(c, p, was);
 	p->news = 0;
 	hc_path_routes(c, peer);
@@ -509,6 +514,8 @@ static void lose(struct hc_core *c, struct hc_peer *p, const char *why)
 	p->grace_until = HC_NEVER;
 	hc_str_copy(hc_str(why), p->last_error, sizeof(p->last_error));
 	tell(c, HC_LOG_ERROR, HC_W_event_code_NODE_UNREACHABLE, p, why);
+	if (p->node != HC_NONE)
+		hc_away_gone(c, p->node, why);
 }
 
 void hc_peer_beatless(struct hc_core *c, uint32_t peer, const char *why)

@@ -28,6 +28,8 @@ void hc_split(struct hc_core *c, struct hc_session *s, uint32_t request, const s
 
 	hc_part_own_seat(c, s, m->parent, m->epoch, m->parent_rank, &code, text, sizeof(text));
 	g.ticket = code ? 0 : hc_ask_open(c, s->id, request);
+	if (g.ticket)
+		hc_ask_to(c, g.ticket, p->home_node, false);
 	if (!code && !g.ticket) {
 		code = HC_E_LIMIT;
 		HC_TEXT(text, "too many requests wait for an answer");

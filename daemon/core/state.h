@@ -150,7 +150,10 @@ struct hc_part {
 	uint16_t home_node;
 	uint8_t order, state, priority, weight;
 	bool published;
-	bool kept; /* rows of this part itself are stored, or on their way */
+	bool kept;   /* rows of this part itself are stored, or on their way */
+	bool away;   /* SUSPENDED on our own word: its home cannot be reached */
+	bool orphan; /* its home is lost: it ends here by itself */
+	uint32_t home_life;
 };
 
 enum hc_part_step { PART_NOTHING, PART_PREPARING, PART_COMMITTING };
@@ -178,6 +181,7 @@ struct hc_who {
 	uint64_t key; /* node << 32 | pid */
 	uint64_t started;
 	uint32_t pid, node;
+	uint32_t life;   /* of the node, when it came */
 	uint32_t places; /* that say so */
 };
 
@@ -241,6 +245,7 @@ struct hc_home_busy {
 	uint64_t cut;
 	uint32_t gone;   /* places that left or died */
 	uint32_t untold; /* deaths that were not told yet */
+	bool node_lost;  /* all that were on a node, which was not told yet */
 	uint32_t wish_timeout_ms, wish_uid;
 	struct hc_list asks; /* tickets of those who wait for the end or the activation */
 	/* of the last drain report with references */
@@ -266,8 +271,10 @@ struct hc_ask {
 	uint64_t stored;   /* PERSIST number that the answer waits for */
 	uint32_t request;
 	uint32_t rank; /* of a leave */
-	uint32_t node;
-	bool active; /* at a home: for the activation, not for the end */
+	uint32_t node; /* that is to answer, or (at a home) that asked */
+	uint32_t life; /* of the one that is to answer, when it was asked */
+	bool leaves;   /* for a rank that is out in any case */
+	bool active;   /* at a home: for the activation, not for the end */
 };
 
 /* A split under way at the home of its parent: what each rank has said. */
@@ -396,6 +403,13 @@ struct hc_known_node {
 	uint64_t sum_after; /* while they are compared: the last that was sent */
 	uint32_t sum_round;
 	bool summing;
+	/* see away.h */
+	uint64_t incarnation; /* 0: it was never connected */
+	uint64_t away_since;
+	uint32_t life; /* of what it has; what is of an earlier one is lost */
+	uint16_t lost_kind;
+	bool away, given_up;
+	char why[160];
 };
 
 struct hc_core {
@@ -542,6 +556,9 @@ struct hc_core {
 	uint32_t *node_mark, node_round; /* nodes met in this round of hc_home_each_node */
 	uint32_t sums;                   /* nodes to which pages of a comparison go */
 	uint32_t mark;                   /* of the round of notifications under way */
+	uint64_t away_at;                /* next node to be given up, HC_NEVER */
+	uint32_t sweep;                  /* next domain to be looked at, while `sweeping` */
+	bool sweeping;
 
 	uint8_t *ring; /* messages to this node itself */
 	uint32_t ring_head, ring_used;

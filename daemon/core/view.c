@@ -63,6 +63,41 @@ static void status_home(struct hc_core *c, struct hc_home *h, uint64_t session, 
 	hc_emit_reply(c, session, request, &hc_desc_status_r, &m);
 }
 
+static const char *part_name(const struct hc_core *c, const struct hc_part *p, char text[32])
+{
+	if (p->name != HC_NONE)
+		return c->names[p->name].text;
+	snprintf(text, 32, "domain-%016llx", (unsigned long long)p->id);
+	return text;
+}
+
+/* What this node has of a domain that another one is the home of. */
+static bool is_far(const struct hc_part *p)
+{
+	return p->state != HC_W_domain_state_NONE && p->id && p->home_node != HC_SELF_NODE;
+}
+
+static uint32_t part_arrived(const struct hc_part *p)
+{
+	return p->state >= HC_W_domain_state_ACTIVE ? p->nranks : p->nseats;
+}
+
+static void status_part(struct hc_core *c, const struct hc_part *p, uint64_t session,
+			uint32_t request)
+{
+	char name[32];
+	struct hc_m_status_r m = {.id = p->id,
+				  .epoch = p->epoch,
+				  .state = p->state,
+				  .number = p->number,
+				  .nranks = p->nranks,
+				  .arrived = part_arrived(p),
+				  .name = hc_str(part_name(c, p, name)),
+				  .cause = hc_str(hc_part_cause(c, p))};
+
+	hc_emit_reply(c, session, request, &hc_desc_status_r, &m);
+}
+
 static void status_ended(struct hc_core *c, const struct hc_ended *e, uint64_t session,
 			 uint32_t request)
 {
@@ -95,11 +130,17 @@ void hc_view_status(struct hc_core *c, struct hc_session *s, uint32_t request,
 	const uint32_t uid = c->processes[s->process].uid;
 	struct hc_home *h;
 	const struct hc_ended *e;
+	const struct hc_part *p;
 	char text[HC_NAME_MAX + 64];
 
 	h = m->id ? hc_home_by_id(c, m->id) : hc_home_named(c, uid, true, m->name);
 	if (h) {
 		status_home(c, h, s->id, request);
+		return;
+	}
+	p = m->id ? hc_part_by_id(c, m->id) : hc_part_by_name(c, uid, m->name);
+	if (p && is_far(p)) {
+		status_part(c, p, s->id, request);
 		return;
 	}
 	e = m->id ? hc_home_ended(c, m->id) : ended_named(c, m->name);
@@ -172,6 +213,30 @@ static bool home_row(struct hc_view_page *g, struct hc_home *h)
 	return !wanted(g, h->id, hc_home_name(c, h, name, sizeof(name))) || hc_view_put(g, &r);
 }
 
+static bool part_row(struct hc_view_page *g, struct hc_part *p)
+{
+	struct hc_core *c = g->c;
+	char name[32];
+	struct hc_m_view_domain r = {.id = p->id,
+				     .name = hc_str(part_name(c, p, name)),
+				     .state = hc_str(hc_word_domain_state(p->state)),
+				     .epoch = p->epoch,
+				     .number = p->number,
+				     .ranks = p->nranks,
+				     .arrived = part_arrived(p),
+				     .local = p->nseats,
+				     .uid = p->uid,
+				     .priority = p->priority,
+				     .weight = p->weight,
+				     .home = hc_str(c->nodes[p->home_node].name),
+				     .persistent = p->kept && c->kept == HC_NEVER,
+				     .cause = hc_str(hc_part_cause(c, p))};
+
+	if (!is_far(p))
+		return true;
+	return !wanted(g, p->id, part_name(c, p, name)) || hc_view_put(g, &r);
+}
+
 static bool ended_row(struct hc_view_page *g, const struct hc_ended *e)
 {
 	struct hc_m_view_domain r = {.id = e->id,
@@ -189,17 +254,23 @@ static bool ended_row(struct hc_view_page *g, const struct hc_ended *e)
 	return !wanted(g, e->id, e->name) || hc_view_put(g, &r);
 }
 
-/* Cursor: number of the home + 1; the ended ones follow. Returns the next cursor, 0 at the end. */
+/*
+ * Cursor: number of the home + 1; from domains_max on parts of other homes, and from twice that
+ * on the ended ones. Returns the next cursor, 0 at the end.
+ */
 static uint64_t domains(struct hc_view_page *g, uint64_t at)
 {
 	struct hc_core *c = g->c;
-	uint64_t homes = c->home_pool.fresh;
+	const uint64_t parts = c->lim.domains, ended = 2 * parts;
 
-	for (; at < homes; at++)
+	for (; at < c->home_pool.fresh; at++)
 		if (c->homes[at].id && !home_row(g, &c->homes[at]))
 			return at + 1;
-	for (; at - homes < c->ended_count; at++)
-		if (!ended_row(g, &c->ended[at - homes]))
+	for (at = at < parts ? parts : at; at < parts + c->part_pool.fresh; at++)
+		if (!part_row(g, &c->parts[at - parts]))
+			return at + 1;
+	for (at = at < ended ? ended : at; at - ended < c->ended_count; at++)
+		if (!ended_row(g, &c->ended[at - ended]))
 			return at + 1;
 	return 0;
 }
@@ -242,12 +313,59 @@ static bool member_row(struct hc_view_page *g, struct hc_home *h, uint32_t rank)
 	return hc_view_put(g, &r);
 }
 
-/* Cursor: number of the home << 20 | rank, + 1. */
+/* A rank of this node in a domain of another home. */
+static bool seat_row(struct hc_view_page *g, const struct hc_part *p, uint32_t seat)
+{
+	struct hc_core *c = g->c;
+	const struct hc_seat *s = &c->seats[seat];
+	const struct hc_device *d = hc_device_get(c, s->device);
+	char addr[64] = "";
+	struct hc_m_view_member r = {.domain = p->id,
+				     .rank = s->rank,
+				     .state = hc_str(hc_word_member_state(s->state)),
+				     .node = hc_str(c->self.name),
+				     .device = s->device,
+				     .uid = p->uid,
+				     .begun = hc_seat_reading(c, seat)->begun,
+				     .running = hc_seat_reading(c, seat)->running};
+
+	if (s->process != HC_NONE)
+		r.pid = c->processes[s->process].pid;
+	if (d)
+		hc_addr_text(&d->fact.addr, addr);
+	r.address = hc_str(addr);
+	return hc_view_put(g, &r);
+}
+
+/* Those of other homes: the ranks of this node are all that is known here. */
+static uint64_t far_members(struct hc_view_page *g, uint64_t at)
+{
+	struct hc_core *c = g->c;
+	const uint64_t first = c->lim.domains;
+	uint64_t n = at >> 20, seat = at & 0xfffff;
+	char name[32];
+
+	for (; n < first + c->part_pool.fresh; n++, seat = 0) {
+		const struct hc_part *p = &c->parts[n - first];
+
+		if (!is_far(p) || !wanted(g, p->id, part_name(c, p, name)))
+			continue;
+		for (; seat < p->nseats; seat++)
+			if (!seat_row(g, p, p->seats + (uint32_t)seat))
+				return (n << 20 | seat) + 1;
+	}
+	return 0;
+}
+
+/* Cursor: number of the home, or domains_max + that of a part, << 20 | rank or seat, + 1. */
 static uint64_t members(struct hc_view_page *g, uint64_t at)
 {
 	struct hc_core *c = g->c;
 	uint64_t n = at >> 20, rank = at & 0xfffff;
 	char name[32];
+
+	if (n >= c->lim.domains)
+		return far_members(g, at);
 
 	for (; n < c->home_pool.fresh; n++, rank = 0) {
 		struct hc_home *h = &c->homes[n];
@@ -258,7 +376,7 @@ static uint64_t members(struct hc_view_page *g, uint64_t at)
 			if (!member_row(g, h, (uint32_t)rank))
 				return (n << 20 | rank) + 1;
 	}
-	return 0;
+	return far_members(g, (uint64_t)c->lim.domains << 20);
 }
 
 static uint64_t clients(struct hc_view_page *g, uint64_t at)

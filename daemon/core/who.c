@@ -2,13 +2,18 @@
 /* Processes behind places; see who.h. */
 #include "who.h"
 
-static uint32_t find(const struct hc_core *c, uint64_t key, uint64_t started)
+static bool same(const struct hc_who *a, const struct hc_who *b)
+{
+	return a->key == b->key && a->started == b->started && a->life == b->life;
+}
+
+static uint32_t find(const struct hc_core *c, const struct hc_who *who)
 {
 	uint32_t n;
 
-	for (n = hc_index_find(&c->who_index, key); n != HC_NONE;
+	for (n = hc_index_find(&c->who_index, who->key); n != HC_NONE;
 	     n = hc_index_next(&c->who_index, n))
-		if (c->whos[n].started == started)
+		if (same(&c->whos[n], who))
 			return n;
 	return HC_NONE;
 }
@@ -27,18 +32,21 @@ void hc_who_take(struct hc_core *c, struct hc_place *pl, uint32_t node, uint32_t
 		 uint64_t started)
 {
 	const struct hc_who *last;
-	const struct hc_who who = {
-		.key = (uint64_t)node << 32 | pid, .started = started, .pid = pid, .node = node};
+	const struct hc_who who = {.key = (uint64_t)node << 32 | pid,
+				   .started = started,
+				   .pid = pid,
+				   .node = node,
+				   .life = c->nodes[node].life};
 
 	hc_assert(!pl->who);
 	if (node == HC_SELF_NODE && !pid)
 		return;
 	/* ranks of a process mostly come one behind the other */
 	last = &c->whos[c->who_last];
-	if (last->places && last->key == who.key && last->started == started)
+	if (last->places && same(last, &who))
 		pl->who = c->who_last;
 	else
-		pl->who = find(c, who.key, started);
+		pl->who = find(c, &who);
 	if (pl->who == HC_NONE)
 		pl->who = add(c, &who);
 	c->who_last = pl->who;

@@ -20,5 +20,17 @@ static inline const struct hc_who *hc_who(const struct hc_core *c, const struct 
 {
 	return &c->whos[pl->who];
 }
+static inline bool hc_who_lives(const struct hc_place *pl)
+{
+	return pl->who && pl->state != HC_W_member_state_EXPECTED &&
+	       pl->state != HC_W_member_state_DEAD && pl->state != HC_W_member_state_LEFT;
+}
+/* Its node has lost all that it had when this one came. */
+static inline bool hc_who_lost(const struct hc_core *c, const struct hc_place *pl)
+{
+	const struct hc_who *who = hc_who(c, pl);
+
+	return pl->who && who->life != c->nodes[who->node].life;
+}
 
 #endif

@@ -60,6 +60,7 @@ void hc_shell_settings(const struct hc_shell *sh, const struct hc_conf *c, struc
 	set->orphan_grace_ns = c->orphan_grace_s * SECOND_NS;
 	set->prepare_limit_ns = c->prepare_limit_s * SECOND_NS;
 	set->ended_keep_ns = ENDED_KEEP_NS;
+	set->suspend_limit_ns = c->suspend_limit_s * SECOND_NS;
 	set->bandwidth_limit_percent = c->bandwidth_limit_percent;
 	set->aging_ns = c->aging_s * SECOND_NS;
 	set->grant_ttl_ns = c->grant_ttl_s * SECOND_NS;

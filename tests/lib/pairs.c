@@ -30,7 +30,7 @@ void hc_pair_prepare(struct hc_node *n, unsigned i, unsigned count, unsigned por
 			snprintf(sections + at, sizeof(sections) - at,
 				 "[node node%u]\naddress = 127.0.0.%u\n", k, k + 1);
 	}
-	hc_node_prepare(n, 1, options, sections);
+	hc_node_prepare(n, 2, options, sections);
 	snprintf(path, sizeof(path), "%s/no.key", n->dir);
 	if (!key)
 		return;

@@ -1,0 +1,391 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Domains over two real daemons on loopback addresses, two ranks on each: how they end, and what
+ * they do while a daemon stands still, is killed, or has lost what it knew.
+ */
+#include <dirent.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "eye.h"
+#include "pairs.h"
+#include "ranks.h"
+#include "suite.h"
+
+enum { PORT = 24600, LIMIT = 20000, RANKS = 4 };
+
+static struct hc_node n[2];
+static struct hc_rank rank[RANKS];
+static struct hc_answer joined;
+static struct hc_run run;
+static char id[32];
+
+static const struct hc_node *node_of(unsigned r)
+{
+	return &n[r / 2];
+}
+
+/* ---- one domain over both ---- */
+
+static void write_table(char *path, size_t bytes)
+{
+	static const char entry[] = "{\"server_id\":\"node%u\",\"device\":["
+				    "{\"device_id\":\"0\",\"device_ip\":\"192.0.2.%u\","
+				    "\"rank_id\":\"%u\"},"
+				    "{\"device_id\":\"1\",\"device_ip\":\"192.0.2.%u\","
+				    "\"rank_id\":\"%u\"}]}";
+	char a[300], b[300], text[800];
+
+	snprintf(path, bytes, "%s/table.json", n[0].dir);
+	snprintf(a, sizeof(a), entry, 0u, 1u, 0u, 2u, 1u);
+	snprintf(b, sizeof(b), entry, 1u, 3u, 2u, 4u, 3u);
+	snprintf(text, sizeof(text),
+		 "{\"version\":\"1.0\",\"status\":\"completed\",\"server_count\":\"2\","
+		 "\"server_list\":[%s,%s]}",
+		 a, b);
+	hc_write_file(path, text);
+}
+
+static void begin(const char *top)
+{
+	struct hc_order o = {.what = HC_DO_JOIN_TABLE, .timeout_ms = 20000};
+	unsigned i;
+
+	for (i = 0; i < 2; i++) {
+		hc_pair_prepare(&n[i], i, 2, PORT, HC_KEY_A, top);
+		hc_node_run(&n[i]);
+	}
+	hc_await_node(&n[0], "node1", "up", LIMIT);
+	hc_await_node(&n[1], "node0", "up", LIMIT);
+	hc_await_path(&n[0], "127.0.0.2:", "normal", LIMIT);
+	hc_await_path(&n[1], "127.0.0.1:", "normal", LIMIT);
+	write_table(o.text, sizeof(o.text));
+	for (i = 0; i < RANKS; i++) {
+		setenv("HCOMM_SOCKET", node_of(i)->socket, 1);
+		hc_rank_spawn(&rank[i]);
+		o.rank = i;
+		snprintf(o.server, sizeof(o.server), "node%u", i / 2);
+		snprintf(o.name, sizeof(o.name), "train");
+		hc_rank_tell(&rank[i], &o);
+	}
+	for (i = 0; i < RANKS; i++) {
+		hc_rank_hear(&rank[i], &joined, LIMIT);
+		if (joined.result)
+			hc_fail("rank %u: %d: %s", i, joined.result, joined.text);
+	}
+	snprintf(id, sizeof(id), "%016llx", (unsigned long long)joined.id);
+}
+
+static void end(void)
+{
+	hc_node_end(&n[1]);
+	hc_node_end(&n[0]);
+}
+
+static void quit_all(void)
+{
+	unsigned i;
+
+	for (i = 0; i < RANKS; i++)
+		if (rank[i].child.pid)
+			hc_rank_quit(&rank[i]);
+}
+
+struct wish {
+	unsigned node;
+	const char *words[2];
+};
+
+static bool shows(void *ctx)
+{
+	const struct wish *w = ctx;
+	const char *line;
+
+	hc_ctl(&run, &n[w->node], "domain", "list", "--no-headings", (char *)NULL);
+	line = strstr(run.out, id);
+	if (!w->words[0])
+		return !line;
+	return line && strstr(line, w->words[0]) && (!w->words[1] || strstr(line, w->words[1]));
+}
+
+/* The domain's line there has that state, and that text; state NULL: there is none. */
+static void await_state(unsigned node, const char *state, const char *text)
+{
+	struct wish w = {node, {state, text}};
+
+	if (!hc_wait_until(shows, &w, LIMIT))
+		hc_fail("node%u does not show %s (%s): %s", node, state ? state : "nothing",
+			text ? text : "", run.out);
+}
+
+/* The rank hears that event, with that text. */
+static void hears(unsigned r, unsigned code, const char *text)
+{
+	struct hc_order o = {.what = HC_DO_EVENT, .code = code, .timeout_ms = LIMIT};
+	struct hc_answer a;
+
+	if (hc_rank_do(&rank[r], &o, &a))
+		hc_fail("rank %u does not hear %u: %s", r, code, a.text);
+	if (text && !strstr(a.text, text))
+		hc_fail("rank %u hears of %u: %s", r, code, a.text);
+}
+
+static int operation(unsigned r)
+{
+	struct hc_order o = {.what = HC_DO_BEGIN, .kind = HCOMM_OP_ALL_REDUCE};
+	const int e = hc_rank_do(&rank[r], &o, NULL);
+
+	o.what = HC_DO_END;
+	return e ? e : hc_rank_do(&rank[r], &o, NULL);
+}
+
+static void operations_run(void)
+{
+	unsigned i;
+
+	for (i = 0; i < RANKS; i++)
+		ck_assert_int_eq(operation(i), 0);
+}
+
+/* ---- how it ends ---- */
+
+START_TEST(both_nodes_show_it_and_name_its_home)
+{
+	begin(NULL);
+	operations_run();
+	await_state(0, "ACTIVE", "node0");
+	await_state(1, "ACTIVE", "node0");
+	hc_ctl(&run, &n[1], "domain", "show", id, (char *)NULL);
+	ck_assert_int_eq(run.status, 0);
+	ck_assert_msg(strstr(run.out, "node0") && strstr(run.out, "ACTIVE"), "%s", run.out);
+	quit_all();
+	await_state(1, NULL, NULL);
+	end();
+}
+END_TEST
+
+/* All leave, on both nodes: all of them are out, and it is over on both. */
+START_TEST(all_leave)
+{
+	struct hc_order o = {.what = HC_DO_LEAVE, .timeout_ms = LIMIT};
+	unsigned i;
+
+	begin(NULL);
+	operations_run();
+	for (i = 0; i < RANKS; i++)
+		hc_rank_tell(&rank[i], &o);
+	for (i = 0; i < RANKS; i++) {
+		struct hc_answer a;
+
+		hc_rank_hear(&rank[i], &a, LIMIT);
+		ck_assert_msg(!a.result, "rank %u: %s", i, a.text);
+	}
+	await_state(0, "DESTROYED", "all ranks left");
+	await_state(1, NULL, NULL);
+	quit_all();
+	end();
+}
+END_TEST
+
+/* A rank is killed and the others go in order, at once: it ends at its home. */
+START_TEST(after_a_death_the_others_leave)
+{
+	struct hc_order o = {.what = HC_DO_LEAVE, .timeout_ms = LIMIT};
+	const unsigned dead = _i ? 2 : 1;
+	unsigned i;
+
+	begin("orphan_grace_s = 1\n");
+	hc_rank_kill(&rank[dead]);
+	for (i = 0; i < RANKS; i++)
+		if (i != dead)
+			hears(i, HC_W_event_code_RANK_DIED, dead == 1 ? "rank 1" : "rank 2");
+	await_state(0, "DAMAGED", "exited");
+	await_state(1, "DAMAGED", "exited");
+	for (i = 0; i < RANKS; i++)
+		if (i != dead)
+			hc_rank_must(&rank[i], &o, NULL);
+	await_state(0, "DESTROYED", "no member alive");
+	await_state(1, NULL, NULL);
+	quit_all();
+	end();
+}
+END_TEST
+
+/* From the home (0) or from the other node (1): the cut is that of all, on both. */
+START_TEST(destroyed_from_either_node)
+{
+	struct hc_order o = {.what = HC_DO_BEGIN, .kind = HCOMM_OP_ALL_REDUCE},
+			d = {.what = HC_DO_DESTROY, .timeout_ms = LIMIT};
+	const unsigned by = _i ? 3 : 0, other = _i ? 0 : 3;
+	struct hc_answer a;
+
+	begin(NULL);
+	operations_run();
+	hc_rank_must(&rank[other], &o, NULL);
+	hc_rank_must(&rank[by], &o, NULL);
+	o.what = HC_DO_END;
+	hc_rank_must(&rank[by], &o, NULL);
+	hc_rank_tell(&rank[by], &d);
+	hears(1, HC_W_event_code_DOMAIN_DRAINING, "destroyed by uid");
+	hears(2, HC_W_event_code_DOMAIN_DRAINING, "destroyed by uid");
+	await_state(0, "DRAINING", NULL);
+	await_state(1, "DRAINING", NULL);
+	ck_assert_int_eq(operation(1), 0); /* up to the cut, not beyond */
+	ck_assert_int_eq(operation(2), 0);
+	ck_assert_int_ne(operation(1), 0);
+	hc_rank_must(&rank[other], &o, NULL);
+	hc_rank_hear(&rank[by], &a, LIMIT);
+	ck_assert_msg(!a.result, "%s", a.text);
+	await_state(0, "DESTROYED", "destroyed by uid");
+	await_state(1, NULL, NULL);
+	hears(2, HC_W_event_code_DOMAIN_DESTROYED, "destroyed by uid");
+	quit_all();
+	end();
+}
+END_TEST
+
+START_TEST(an_abort_is_told_on_both)
+{
+	struct hc_order o = {.what = HC_DO_ABORT, .text = "loss is not a number"};
+
+	begin(NULL);
+	hc_rank_must(&rank[3], &o, NULL);
+	hears(0, HC_W_event_code_RANK_ABORTED, "aborted: loss is not a number");
+	hears(1, HC_W_event_code_RANK_ABORTED, "on node node1");
+	hears(2, HC_W_event_code_RANK_ABORTED, "aborted: loss is not a number");
+	await_state(0, "DAMAGED", "loss is not a number");
+	await_state(1, "DAMAGED", "loss is not a number");
+	quit_all();
+	end();
+}
+END_TEST
+
+START_TEST(forced_when_a_far_reference_stays)
+{
+	struct hc_order o = {.what = HC_DO_BEGIN, .kind = HCOMM_OP_ALL_REDUCE},
+			d = {.what = HC_DO_DESTROY};
+
+	begin("drain_timeout_s = 2\n");
+	hc_rank_must(&rank[3], &o, NULL);
+	ck_assert_int_eq(hc_rank_do(&rank[0], &d, NULL), HCOMM_E_IN_PROGRESS);
+	hears(0, HC_W_event_code_DOMAIN_DESTROYED, "forced, 1 reference left: rank 3");
+	hears(2, HC_W_event_code_DOMAIN_DESTROYED, "forced, 1 reference left: rank 3");
+	await_state(0, "DESTROYED", "forced, 1 reference left: rank 3");
+	await_state(1, NULL, NULL);
+	quit_all();
+	end();
+}
+END_TEST
+
+/* ---- a node that cannot be reached ---- */
+
+START_TEST(suspended_while_a_daemon_stands_still)
+{
+	begin(NULL);
+	operations_run();
+	kill(n[1].pid, SIGSTOP);
+	hears(0, HC_W_event_code_NODE_SUSPENDED, "node node1 cannot be reached");
+	hears(1, HC_W_event_code_NODE_SUSPENDED, "node node1 cannot be reached");
+	await_state(0, "SUSPENDED", "node node1 cannot be reached");
+	kill(n[1].pid, SIGCONT);
+	hears(0, HC_W_event_code_DOMAIN_ACTIVE, NULL);
+	await_state(0, "ACTIVE", "node0");
+	await_state(1, "ACTIVE", "node0");
+	operations_run();
+	quit_all();
+	await_state(1, NULL, NULL);
+	end();
+}
+END_TEST
+
+START_TEST(suspended_while_its_home_stands_still)
+{
+	begin(NULL);
+	kill(n[0].pid, SIGSTOP);
+	hears(2, HC_W_event_code_NODE_SUSPENDED, "its home, node node0, cannot be reached");
+	await_state(1, "SUSPENDED", "its home, node node0");
+	kill(n[0].pid, SIGCONT);
+	await_state(1, "ACTIVE", "node0");
+	await_state(0, "ACTIVE", "node0");
+	operations_run();
+	quit_all();
+	end();
+}
+END_TEST
+
+START_TEST(damaged_when_the_limit_is_over)
+{
+	struct hc_order o = {.what = HC_DO_LEAVE, .timeout_ms = LIMIT};
+	unsigned i;
+
+	begin("suspend_limit_s = 2\norphan_grace_s = 1\n");
+	kill(n[1].pid, SIGSTOP);
+	hears(0, HC_W_event_code_NODE_SUSPENDED, NULL);
+	hears(0, HC_W_event_code_NODE_UNREACHABLE, "could not be reached for 2 s");
+	await_state(0, "DAMAGED", "could not be reached for 2 s (suspend_limit_s)");
+	kill(n[1].pid, SIGCONT);
+	await_state(1, "DAMAGED", NULL);
+	await_state(0, "DAMAGED", "could not be reached");
+	for (i = 0; i < RANKS; i++)
+		hc_rank_must(&rank[i], &o, NULL);
+	await_state(0, "DESTROYED", "no member alive");
+	await_state(1, NULL, NULL);
+	quit_all();
+	end();
+}
+END_TEST
+
+static void remove_database(const struct hc_node *node)
+{
+	char path[300];
+	struct dirent *e;
+	DIR *d;
+
+	snprintf(path, sizeof(path), "%s/state", node->dir);
+	d = opendir(path);
+	ck_assert_ptr_nonnull(d);
+	while ((e = readdir(d)))
+		if (strstr(e->d_name, ".db"))
+			ck_assert_int_eq(unlinkat(dirfd(d), e->d_name, 0), 0);
+	closedir(d);
+}
+
+/* A node that comes back without its state: its ranks are lost at once, whatever the limits. */
+START_TEST(damaged_when_a_node_is_reborn)
+{
+	begin(NULL);
+	hc_node_kill(&n[1]);
+	remove_database(&n[1]);
+	hc_node_run(&n[1]);
+	hears(0, HC_W_event_code_NODE_REBORN, "node node1 began anew");
+	hears(1, HC_W_event_code_NODE_REBORN, "node node1 began anew");
+	await_state(0, "DAMAGED", "node node1 began anew");
+	hc_rank_kill(&rank[2]);
+	hc_rank_kill(&rank[3]);
+	quit_all();
+	end();
+}
+END_TEST
+
+static void add(TCase *t)
+{
+	tcase_add_test(t, both_nodes_show_it_and_name_its_home);
+	tcase_add_test(t, all_leave);
+	tcase_add_loop_test(t, after_a_death_the_others_leave, 0, 2);
+	tcase_add_loop_test(t, destroyed_from_either_node, 0, 2);
+	tcase_add_test(t, an_abort_is_told_on_both);
+	tcase_add_test(t, forced_when_a_far_reference_stays);
+	tcase_add_test(t, suspended_while_a_daemon_stands_still);
+	tcase_add_test(t, suspended_while_its_home_stands_still);
+	tcase_add_test(t, damaged_when_the_limit_is_over);
+	tcase_add_test(t, damaged_when_a_node_is_reborn);
+}
+
+int main(void)
+{
+	return hc_suite_run("domains_nodes", add, 60);
+}

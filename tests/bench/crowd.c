@@ -60,6 +60,7 @@ struct crowd {
 	uint64_t daemon_cookie;
 	uint32_t daemon_start;
 	struct node *nodes;
+	uint32_t joined; /* of them, the first so many are connected */
 	int udp, epoll;
 	struct mmsghdr out[BATCH], in[BATCH];
 	struct outgoing ready[BATCH];
@@ -374,7 +375,7 @@ static void slice(struct crowd *c, uint64_t now)
 {
 	uint32_t i;
 
-	for (i = (uint32_t)(c->tick % CROWD_SLICES); i < c->args.nodes; i += CROWD_SLICES) {
+	for (i = (uint32_t)(c->tick % CROWD_SLICES); i < c->joined; i += CROWD_SLICES) {
 		struct node *n = &c->nodes[i];
 
 		if (!n->path)
@@ -450,8 +451,7 @@ static void came(struct crowd *c, struct mmsghdr *h, uint64_t now)
 	memcpy(&info, CMSG_DATA(cm), sizeof(info));
 	memcpy(&first, c->args.first.addr.bytes, 4);
 	i = ntohl(info.ipi_addr.s_addr) - ntohl(first);
-	if (i >= c->args.nodes ||
-	    !hc_gmac_good(c->nodes[i].in, bytes, h->msg_len - HC_DATAGRAM_TAG)) {
+	if (i >= c->joined || !hc_gmac_good(c->nodes[i].in, bytes, h->msg_len - HC_DATAGRAM_TAG)) {
 		c->log->n.bad++;
 		return;
 	}
@@ -490,28 +490,34 @@ static int wait_ms(const struct crowd *c, uint64_t until)
 	return next <= now ? 0 : (int)((next - now) / MS);
 }
 
-void crowd_run(struct crowd *c, uint64_t until_ns)
+/* What is due is sent, or else what came in until then is dealt with. */
+static void turn(struct crowd *c, uint64_t until_ns)
 {
 	struct epoll_event ev[BATCH];
-	struct timespec nap;
-	uint64_t now;
+	const uint64_t now = bench_now_ns();
+	struct timespec nap = {0};
 	int i, n, wait;
 
-	while ((now = bench_now_ns()) < until_ns) {
-		if (now >= c->next) {
-			slice(c, now);
-			continue;
-		}
-		wait = wait_ms(c, until_ns);
-		nap = (struct timespec){.tv_nsec = wait ? wait * 1000000L : 200000};
-		n = epoll_pwait2(c->epoll, ev, (int)BATCH, &nap, NULL);
-		for (i = 0; i < n; i++) {
-			if (ev[i].data.u32 == UINT32_MAX)
-				receive(c);
-			else
-				on_control(c, ev[i].data.u32);
-		}
+	if (now >= c->next) {
+		slice(c, now);
+		return;
 	}
+	wait = wait_ms(c, until_ns);
+	if (until_ns > now)
+		nap.tv_nsec = wait ? wait * 1000000L : 200000;
+	n = epoll_pwait2(c->epoll, ev, (int)BATCH, &nap, NULL);
+	for (i = 0; i < n; i++) {
+		if (ev[i].data.u32 == UINT32_MAX)
+			receive(c);
+		else
+			on_control(c, ev[i].data.u32);
+	}
+}
+
+void crowd_run(struct crowd *c, uint64_t until_ns)
+{
+	while (bench_now_ns() < until_ns)
+		turn(c, until_ns);
 }
 
 void crowd_mute(struct crowd *c, uint32_t node, bool mute)
@@ -599,9 +605,12 @@ struct crowd *crowd_new(const struct crowd_args *args)
 		bench_die("crowd: no key: %s", args->key_file);
 	c->epoll = epoll_create1(EPOLL_CLOEXEC);
 	open_udp(c);
-	for (i = 0; i < args->nodes; i++)
-		connect_one(c, i);
 	c->next = bench_now_ns();
+	for (i = 0; i < args->nodes; i++) {
+		connect_one(c, i);
+		c->joined++;
+		turn(c, 0); /* those that are in have to answer */
+	}
 	return c;
 }
 

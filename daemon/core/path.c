@@ -322,7 +322,8 @@ static bool ask_next(struct hc_core *c)
 	} while (!p->ask_routes);
 	p->ask_routes = false;
 	n->asks--;
-	if (p->used && p->state == HC_W_node_state_UP) {
+	/* unreachable for want of a path, too: this is how it gets one */
+	if (p->used && (p->state == HC_W_node_state_UP || p->conn)) {
 		drop_old(c, p);
 		ask(c, n->ask_cursor);
 	}

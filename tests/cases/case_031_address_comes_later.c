@@ -49,7 +49,8 @@ END_TEST
 
 START_TEST(a_tentative_address_is_waited_for_too)
 {
-	if (!hc_hosts_prepare(&h, "listen_address = fd71::1", NULL))
+	/* so that hB is called unreachable for want of a path before the address comes */
+	if (!hc_hosts_prepare(&h, "listen_address = fd71::1\nprobe_timeout_ms = 100", NULL))
 		return;
 	hc_hosts_join(&h);
 	hc_ip_in(h.other, "addr add fd71::2/64 dev b0 nodad\n");

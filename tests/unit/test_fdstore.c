@@ -216,6 +216,11 @@ static void is_over(struct hc_job *job)
 	(void)job;
 }
 
+static bool has_ended(void *worker)
+{
+	return hc_worker_stop(worker);
+}
+
 /* The worker is at something else when the daemon stops: the manager gets the arena all the same.
  */
 START_TEST(a_stop_forgets_no_arena)
@@ -245,6 +250,7 @@ START_TEST(a_stop_forgets_no_arena)
 	ck_assert_str_eq(m.stored[0].name, "arena-100-1-7");
 	ck_assert(m.stored[0].fd >= 0);
 	ck_assert_int_eq((int)write(slow.go[1], "x", 1), 1);
+	hc_await("the worker ends", has_ended, worker, 10000);
 	hc_manager_end(&m);
 	close(a.fd);
 }

@@ -9,7 +9,7 @@
 #include <netinet/tcp.h>
 #include <openssl/err.h>
 #include <openssl/evp.h>
-#include <poll.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -60,7 +60,7 @@ struct crowd {
 	uint64_t daemon_cookie;
 	uint32_t daemon_start;
 	struct node *nodes;
-	uint32_t joined; /* of them, the first so many are connected */
+	_Atomic uint32_t joined; /* of them, the first so many are connected */
 	int udp, epoll;
 	struct mmsghdr out[BATCH], in[BATCH];
 	struct outgoing ready[BATCH];
@@ -581,11 +581,25 @@ static void open_udp(struct crowd *c)
 	setsockopt(c->udp, SOL_SOCKET, SO_SNDBUFFORCE, &room, sizeof(room));
 }
 
+/* Connecting waits for the daemon; who is in has to answer it meanwhile. */
+static void *connect_all(void *crowd)
+{
+	struct crowd *c = crowd;
+	uint32_t i;
+
+	for (i = 0; i < c->args.nodes; i++) {
+		connect_one(c, i);
+		c->joined = i + 1;
+	}
+	return NULL;
+}
+
 struct crowd *crowd_new(const struct crowd_args *args)
 {
 	struct crowd *c = calloc(1, sizeof(*c));
 	uint8_t key[HC_KEY_BYTES];
 	char why[512];
+	pthread_t connecting;
 	uint32_t i;
 
 	if (!c)
@@ -606,11 +620,11 @@ struct crowd *crowd_new(const struct crowd_args *args)
 	c->epoll = epoll_create1(EPOLL_CLOEXEC);
 	open_udp(c);
 	c->next = bench_now_ns();
-	for (i = 0; i < args->nodes; i++) {
-		connect_one(c, i);
-		c->joined++;
-		turn(c, 0); /* those that are in have to answer */
-	}
+	if (pthread_create(&connecting, NULL, connect_all, c))
+		bench_die("crowd: no thread");
+	while (c->joined < args->nodes)
+		turn(c, c->next);
+	pthread_join(connecting, NULL);
 	return c;
 }
 

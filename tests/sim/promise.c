@@ -91,7 +91,21 @@ static bool accuses(const struct hc_path *p)
 	       p->cause == HC_W_path_cause_PROBE;
 }
 
-/* The nodes and rail are bytes of the addresses. */
+/* Does it know the daemon that runs there now? */
+static bool knows(struct sim *s, uint32_t node, uint32_t other)
+{
+	const struct hc_core *c = sim_core(s, node), *d = sim_core(s, other);
+	const uint32_t n = c && d ? hc_peer_find(c, d->self.node_id) : HC_NONE;
+
+	return n != HC_NONE && c->net->peers[n].start == d->self.start &&
+	       c->net->peers[n].incarnation == d->self.incarnation;
+}
+
+/*
+ * The nodes and rail are bytes of the addresses. A daemon that came after a silent crash has to be
+ * met first: until then its frames are nobody's, and the silence of the one before is no false
+ * word.
+ */
 static void check_accused(struct hunter *w, uint32_t node, const struct hc_core *c,
 			  const struct hc_path *p)
 {
@@ -101,6 +115,8 @@ static void check_accused(struct hunter *w, uint32_t node, const struct hc_core 
 	uint64_t well = well_since(w, node, to, rail);
 
 	if (p->since != c->now || !accuses(p) || well == HC_NEVER)
+		return;
+	if (!knows(w->sim, node, to) || !knows(w->sim, to, node))
 		return;
 	if (now - well > 2 * hc_path_down_window(c, p) + c->set.probe_timeout_ns)
 		hunt_broken(w->h,

@@ -236,6 +236,52 @@ static void flush_all(struct hc_beats *b)
 			hc_beats_push(s);
 }
 
+/*
+ * A thousand keys do not fit in a cache, and each is used once an interval: all of a batch, or of
+ * a burst, are fetched at once instead of being waited for one by one.
+ */
+static void fetch(struct hc_gmac *const *gmac, uint32_t n)
+{
+	uint32_t i;
+
+	for (i = 0; i < n; i++)
+		__builtin_prefetch(gmac[i]);
+	for (i = 0; i < n; i++)
+		hc_gmac_soon(gmac[i]);
+}
+
+static void fetch_keys(const struct hc_beats *b, int frames)
+{
+	struct hc_gmac *gmac[HC_BEATS_BATCH];
+	const uint8_t *frame;
+	uint32_t n = 0;
+	int i;
+
+	for (i = 0; i < frames; i++) {
+		if (b->batch[i].msg_len < HC_DATAGRAM_HEAD)
+			continue;
+		frame = b->batch[i].msg_hdr.msg_iov->iov_base;
+		gmac[n] = key_of(b, be32(frame + HC_DATAGRAM_AT_KEY));
+		n += gmac[n] != NULL;
+	}
+	fetch(gmac, n);
+}
+
+void hc_beats_soon(const struct hc_beats *b, const struct hc_action *acts, uint32_t count)
+{
+	struct hc_gmac *gmac[HC_BEATS_BATCH];
+	uint32_t i, peer, n = 0;
+
+	for (i = 0; i < count && n < HC_BEATS_BATCH; i++) {
+		if (acts[i].kind != HC_ACT_DATAGRAM)
+			continue;
+		peer = acts[i].u.datagram.peer;
+		if (peer < b->nout && b->out[peer])
+			gmac[n++] = b->out[peer];
+	}
+	fetch(gmac, n);
+}
+
 /* How many were read; -1: there was an error, and its queue is read. */
 static int read_batch(struct hc_beats_sock *s)
 {
@@ -252,6 +298,7 @@ static int read_batch(struct hc_beats_sock *s)
 		return -1;
 	}
 	b->args.clock(b->args.arg);
+	fetch_keys(b, n);
 	for (i = 0; i < n; i++)
 		take(s, &b->batch[i]);
 	for (i = 0; i < n; i++)

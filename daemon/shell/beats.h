@@ -64,6 +64,8 @@ int hc_beats_key(struct hc_beats *b, uint32_t peer, uint32_t key, const uint8_t 
 void hc_beats_key_drop(struct hc_beats *b, uint32_t peer, uint32_t key, bool all);
 
 /* HC_ACT_DATAGRAM. Without a key for the peer it is dropped. */
+/* Those of the actions that are datagrams will be sent: fetch their keys, see beats.c. */
+void hc_beats_soon(const struct hc_beats *b, const struct hc_action *acts, uint32_t count);
 void hc_beats_send(struct hc_beats *b, const struct hc_action *a);
 /* At the end of a step. While a batch is being fed this waits for its end. */
 void hc_beats_flush(struct hc_beats *b);

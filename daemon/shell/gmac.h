@@ -23,6 +23,8 @@ struct hc_gmac;
 
 /* NULL: no memory, or the library has no AES-256-GCM. The key is copied. */
 struct hc_gmac *hc_gmac_new(const uint8_t key[HC_KEY_BYTES]);
+/* It is used soon: fetch what is behind it. */
+void hc_gmac_soon(const struct hc_gmac *g);
 void hc_gmac_free(struct hc_gmac *g);
 
 /* Over any bytes; false: the library failed. */

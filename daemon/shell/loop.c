@@ -312,6 +312,8 @@ static void step(struct hc_loop *l, const struct hc_event *ev)
 	l->in_step = true;
 	hc_out_reset(l->out);
 	hc_core_step(l->core, l->now, ev, l->out);
+	if (l->net && l->out->count > 1)
+		hc_loopnet_soon(l->net, l->out);
 	for (i = 0; i < l->out->count; i++)
 		perform(l, &l->out->acts[i]);
 	l->in_step = false;

@@ -105,6 +105,11 @@ void hc_loopnet_perform(struct hc_loopnet *n, const struct hc_action *a)
 		hc_netif_ask(n->netif, a->u.route.ask, &a->u.route.to);
 }
 
+void hc_loopnet_soon(struct hc_loopnet *n, const struct hc_out *out)
+{
+	hc_beats_soon(n->beats, out->acts, out->count);
+}
+
 void hc_loopnet_step_done(struct hc_loopnet *n)
 {
 	hc_beats_flush(n->beats);

@@ -44,6 +44,8 @@ uint64_t hc_loopnet_refused(const struct hc_loopnet *net);
 
 /* The loop's calls. */
 void hc_loopnet_perform(struct hc_loopnet *net, const struct hc_action *a);
+/* These actions come next. */
+void hc_loopnet_soon(struct hc_loopnet *net, const struct hc_out *out);
 void hc_loopnet_step_done(struct hc_loopnet *net);
 void hc_loopnet_drain(struct hc_loopnet *net);
 

@@ -186,6 +186,8 @@ static uint32_t run_ours(const struct part *p, uint32_t seconds, uint32_t *alarm
 	*still = v.alarms;
 	bed_idle();
 	eventwatch_close(w);
+	if (waitpid(crowd, NULL, WNOHANG))
+		bench_die("the crowd has ended");
 	bench_kill(crowd);
 	nodebench_stop(node);
 	bed_no_rules();

@@ -9,7 +9,7 @@
 #include <netinet/tcp.h>
 #include <openssl/err.h>
 #include <openssl/evp.h>
-#include <poll.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -60,6 +60,7 @@ struct crowd {
 	uint64_t daemon_cookie;
 	uint32_t daemon_start;
 	struct node *nodes;
+	_Atomic uint32_t joined; /* of them, the first so many are connected */
 	int udp, epoll;
 	struct mmsghdr out[BATCH], in[BATCH];
 	struct outgoing ready[BATCH];
@@ -374,7 +375,7 @@ static void slice(struct crowd *c, uint64_t now)
 {
 	uint32_t i;
 
-	for (i = (uint32_t)(c->tick % CROWD_SLICES); i < c->args.nodes; i += CROWD_SLICES) {
+	for (i = (uint32_t)(c->tick % CROWD_SLICES); i < c->joined; i += CROWD_SLICES) {
 		struct node *n = &c->nodes[i];
 
 		if (!n->path)
@@ -450,8 +451,7 @@ static void came(struct crowd *c, struct mmsghdr *h, uint64_t now)
 	memcpy(&info, CMSG_DATA(cm), sizeof(info));
 	memcpy(&first, c->args.first.addr.bytes, 4);
 	i = ntohl(info.ipi_addr.s_addr) - ntohl(first);
-	if (i >= c->args.nodes ||
-	    !hc_gmac_good(c->nodes[i].in, bytes, h->msg_len - HC_DATAGRAM_TAG)) {
+	if (i >= c->joined || !hc_gmac_good(c->nodes[i].in, bytes, h->msg_len - HC_DATAGRAM_TAG)) {
 		c->log->n.bad++;
 		return;
 	}
@@ -490,28 +490,34 @@ static int wait_ms(const struct crowd *c, uint64_t until)
 	return next <= now ? 0 : (int)((next - now) / MS);
 }
 
-void crowd_run(struct crowd *c, uint64_t until_ns)
+/* What is due is sent, or else what came in until then is dealt with. */
+static void turn(struct crowd *c, uint64_t until_ns)
 {
 	struct epoll_event ev[BATCH];
-	struct timespec nap;
-	uint64_t now;
+	const uint64_t now = bench_now_ns();
+	struct timespec nap = {0};
 	int i, n, wait;
 
-	while ((now = bench_now_ns()) < until_ns) {
-		if (now >= c->next) {
-			slice(c, now);
-			continue;
-		}
-		wait = wait_ms(c, until_ns);
-		nap = (struct timespec){.tv_nsec = wait ? wait * 1000000L : 200000};
-		n = epoll_pwait2(c->epoll, ev, (int)BATCH, &nap, NULL);
-		for (i = 0; i < n; i++) {
-			if (ev[i].data.u32 == UINT32_MAX)
-				receive(c);
-			else
-				on_control(c, ev[i].data.u32);
-		}
+	if (now >= c->next) {
+		slice(c, now);
+		return;
 	}
+	wait = wait_ms(c, until_ns);
+	if (until_ns > now)
+		nap.tv_nsec = wait ? wait * 1000000L : 200000;
+	n = epoll_pwait2(c->epoll, ev, (int)BATCH, &nap, NULL);
+	for (i = 0; i < n; i++) {
+		if (ev[i].data.u32 == UINT32_MAX)
+			receive(c);
+		else
+			on_control(c, ev[i].data.u32);
+	}
+}
+
+void crowd_run(struct crowd *c, uint64_t until_ns)
+{
+	while (bench_now_ns() < until_ns)
+		turn(c, until_ns);
 }
 
 void crowd_mute(struct crowd *c, uint32_t node, bool mute)
@@ -575,11 +581,25 @@ static void open_udp(struct crowd *c)
 	setsockopt(c->udp, SOL_SOCKET, SO_SNDBUFFORCE, &room, sizeof(room));
 }
 
+/* Connecting waits for the daemon; who is in has to answer it meanwhile. */
+static void *connect_all(void *crowd)
+{
+	struct crowd *c = crowd;
+	uint32_t i;
+
+	for (i = 0; i < c->args.nodes; i++) {
+		connect_one(c, i);
+		c->joined = i + 1;
+	}
+	return NULL;
+}
+
 struct crowd *crowd_new(const struct crowd_args *args)
 {
 	struct crowd *c = calloc(1, sizeof(*c));
 	uint8_t key[HC_KEY_BYTES];
 	char why[512];
+	pthread_t connecting;
 	uint32_t i;
 
 	if (!c)
@@ -599,9 +619,12 @@ struct crowd *crowd_new(const struct crowd_args *args)
 		bench_die("crowd: no key: %s", args->key_file);
 	c->epoll = epoll_create1(EPOLL_CLOEXEC);
 	open_udp(c);
-	for (i = 0; i < args->nodes; i++)
-		connect_one(c, i);
 	c->next = bench_now_ns();
+	if (pthread_create(&connecting, NULL, connect_all, c))
+		bench_die("crowd: no thread");
+	while (c->joined < args->nodes)
+		turn(c, c->next);
+	pthread_join(connecting, NULL);
 	return c;
 }
 

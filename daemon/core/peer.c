@@ -389,10 +389,21 @@ void hc_peer_hold(struct hc_core *c, uint32_t hold_ms)
 
 /* ---- states ---- */
 
+/* What was said and not said meanwhile is of no account. */
+static void judge_anew(struct hc_core *c, const struct hc_peer *p)
+{
+	uint32_t i;
+
+	for (i = 0; i < p->npaths; i++)
+		c->net->paths[p->paths[i]].judge_from = c->now;
+}
+
 static void become(struct hc_core *c, struct hc_peer *p, uint8_t state)
 {
 	if (p->state == state)
 		return;
+	if (hc_peer_excused(c, p))
+		judge_anew(c, p);
 	p->state = state;
 	p->since = c->now;
 	c->net->node_changes++;

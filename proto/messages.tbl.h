@@ -114,6 +114,11 @@ REC(node_port)
 	F(node_port, u32, mbps, 1, "speed each way, MB/s; 0 = not known")
 	F(node_port, u8, last, 1, "1: a bridge of containers or the like, to be used when nothing else is")
 END(node_port)
+REC(root_addr)
+	F(root_addr, u8, family, 1, "4 or 6")
+	F(root_addr, id16, addr, 1, "an address of the home, network order; IPv4 in the first 4 bytes")
+	F(root_addr, u16, port, 1, "port number where its daemon listens there")
+END(root_addr)
 
 /* ---- stored rows (the database holds them as blobs) ---- */
 MSG(90, domain_row, "a domain as it is stored")
@@ -165,7 +170,7 @@ END(channel_row)
 
 MSG(92, root_block, "what a root info holds; 8 bytes of checksum follow it")
 	F(root_block, u32, magic, 1, "0x68636d31")
-	F(root_block, u16, version, 1, "1")
+	F(root_block, u16, version, 1, "2")
 	F(root_block, u64, id, 1, "domain id")
 	F(root_block, id16, node, 1, "node id of the home")
 	F(root_block, id16, token, 1, "secret of this domain")
@@ -173,6 +178,7 @@ MSG(92, root_block, "what a root info holds; 8 bytes of checksum follow it")
 	F(root_block, name, home, 1, "name of the home, for messages")
 	F(root_block, u32, start, 1, "start number of the home's daemon")
 	F(root_block, name, name, 1, "name of the domain, or empty")
+	A(root_block, root_addr, addrs, 8, 1, "where the home can be reached by a node that does not know it; of last resort at the end")
 END(root_block)
 
 /* ---- client socket ---- */

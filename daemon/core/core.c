@@ -21,6 +21,7 @@
 #include "part.h"
 #include "restore.h"
 #include "rights.h"
+#include "seek.h"
 #include "session.h"
 #include "split.h"
 #include "sync.h"
@@ -130,11 +131,12 @@ static void lay_out(struct hc_core *c, struct hc_mem *m, const struct hc_limits 
 	c->rolls = hc_mem_take(m, HC_ROLLS, sizeof(*c->rolls));
 	c->roll_entries =
 		hc_mem_take(m, (size_t)HC_ROLLS * lim->ranks_per_domain, sizeof(*c->roll_entries));
+	hc_seek_lay_out(c, m, lim);
 	c->ended = hc_mem_take(m, lim->ended, sizeof(*c->ended));
 	c->gathers = hc_mem_take(m, HC_GATHERS, sizeof(*c->gathers));
 	c->voices = hc_mem_take(m, lim->ranks, sizeof(*c->voices));
 	hc_spans_init(&c->voice_spans, m, lim->ranks);
-	hc_timers_init(&c->timers, m, 2 * lim->domains + HC_GATHERS + 1);
+	hc_timers_init(&c->timers, m, 2 * lim->domains + HC_GATHERS + 2);
 	lay_out_sync(c, m, lim);
 	c->net = hc_net_lay_out(m, lim);
 	c->nodes = hc_mem_take(m, HC_NODE_MAX, sizeof(*c->nodes));
@@ -531,6 +533,8 @@ static void fire(struct hc_core *c, uint32_t timer)
 		hc_part_timeout(c, hc_part(c, c->part_busy[timer - c->lim.domains].part));
 	else if (timer == hc_drain_timer(c))
 		hc_drain_timeout(c);
+	else if (timer == hc_seek_timer(c))
+		hc_seek_timeout(c);
 	else
 		hc_split_timeout(c, timer - 2 * c->lim.domains);
 }
@@ -589,7 +593,7 @@ static bool under_way(const struct hc_core *c)
 	return c->watch_from != c->watch_to || c->work.count || c->ring_used || c->over.count ||
 	       c->reaping.count || c->answering || c->batching.count || c->tell_storage ||
 	       c->waiters_ready.count || c->exch_over.count || c->wait_drops.count ||
-	       stored_waits(c) || hc_drain_has_work(c);
+	       c->seek_next != HC_NONE || stored_waits(c) || hc_drain_has_work(c);
 }
 
 /* One unit of what is under way; false when there is nothing. */
@@ -612,7 +616,7 @@ static bool work(struct hc_core *c)
 		return true;
 	}
 	return hc_split_work(c) || hc_session_reap(c) || hc_batch_work(c) || tell_storage(c) ||
-	       hc_drain_work(c) || hc_exchange_work(c) || hc_sync_work(c);
+	       hc_drain_work(c) || hc_exchange_work(c) || hc_sync_work(c) || hc_seek_work(c);
 }
 
 static bool unit(struct hc_core *c)

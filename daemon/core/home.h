@@ -81,6 +81,9 @@ void hc_home_cancel(struct hc_core *c, struct hc_home *h, uint32_t also, int cod
 		    const char *text);
 /* Keep what a table says of its ranks, for those who do not come. */
 void hc_home_learn(struct hc_core *c, const struct hc_roster *t);
+/* Of rank `rank` in the table with that hash; NULL: none, or the table is not kept. */
+const struct hc_roll_entry *hc_roll_find(const struct hc_core *c, uint64_t hash_a, uint64_t hash_b,
+					 uint32_t rank);
 const struct hc_roll_entry *hc_home_roll(const struct hc_core *c, const struct hc_home *h,
 					 uint32_t rank);
 /* "1, 3, 5 to 7 (4 of 8)" of the ranks that have not come. */

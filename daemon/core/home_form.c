@@ -49,27 +49,40 @@ void hc_home_learn(struct hc_core *c, const struct hc_roster *t)
 	}
 }
 
-/* Serial of the table that the ranks of a forming domain brought, 0 = it is not kept. */
-static uint32_t roll_of(const struct hc_core *c, const struct hc_home *h)
+/* Serial of the table with that hash, 0 = it is not kept. */
+static uint32_t roll_of(const struct hc_core *c, uint64_t hash_a, uint64_t hash_b)
 {
-	const struct hc_home_busy *b = hc_home_now(c, h);
 	uint32_t i;
 
 	for (i = 0; i < HC_ROLLS; i++)
-		if (c->rolls[i].nranks && c->rolls[i].hash[0] == b->list_a &&
-		    c->rolls[i].hash[1] == b->list_b)
+		if (c->rolls[i].nranks && c->rolls[i].hash[0] == hash_a &&
+		    c->rolls[i].hash[1] == hash_b)
 			return c->rolls[i].serial;
 	return 0;
+}
+
+static const struct hc_roll_entry *roll_entry(const struct hc_core *c, uint32_t serial,
+					      uint32_t rank)
+{
+	const uint32_t i = (serial - 1) % HC_ROLLS;
+
+	if (!serial || c->rolls[i].serial != serial || rank >= c->rolls[i].nranks)
+		return NULL;
+	return &c->roll_entries[(size_t)i * c->lim.ranks_per_domain + rank];
+}
+
+const struct hc_roll_entry *hc_roll_find(const struct hc_core *c, uint64_t hash_a, uint64_t hash_b,
+					 uint32_t rank)
+{
+	return roll_entry(c, roll_of(c, hash_a, hash_b), rank);
 }
 
 const struct hc_roll_entry *hc_home_roll(const struct hc_core *c, const struct hc_home *h,
 					 uint32_t rank)
 {
-	const uint32_t serial = h->roll ? h->roll : roll_of(c, h), i = (serial - 1) % HC_ROLLS;
+	const struct hc_home_busy *b = hc_home_now(c, h);
 
-	if (!serial || c->rolls[i].serial != serial || rank >= c->rolls[i].nranks)
-		return NULL;
-	return &c->roll_entries[(size_t)i * c->lim.ranks_per_domain + rank];
+	return roll_entry(c, h->roll ? h->roll : roll_of(c, b->list_a, b->list_b), rank);
 }
 
 static size_t one_missing(const struct hc_core *c, const struct hc_home *h, uint32_t rank,
@@ -262,7 +275,7 @@ void hc_home_commit(struct hc_core *c, struct hc_home *h)
 		if (pl->state == HC_W_member_state_JOINED)
 			pl->state = HC_W_member_state_READY;
 	}
-	h->roll = roll_of(c, h);
+	h->roll = roll_of(c, hc_home_now(c, h)->list_a, hc_home_now(c, h)->list_b);
 	hc_home_set_state(c, h, HC_W_domain_state_ACTIVE);
 	if (!hc_home_busy(c, h)->quiet) {
 		HC_TEXT(text, "%s: ACTIVE, %u ranks", hc_home_name(c, h, name, sizeof(name)),

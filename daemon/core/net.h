@@ -96,6 +96,7 @@ struct hc_peer {
 	uint64_t rival; /* cookie of another daemon with this identity, 0 = none */
 	/* where to dial */
 	bool configured;
+	bool sought; /* dialled for a join, without a section; see seek.h */
 	char section[HC_NAME_MAX + 1]; /* [node NAME] */
 	struct hc_endpoint endpoints[HC_NODE_ENDPOINTS];
 	uint32_t nendpoints, next_endpoint;
@@ -312,6 +313,12 @@ void hc_port_ourselves(struct hc_core *c, const struct hc_addr *addr);
 
 /* ---- peer.c ---- */
 void hc_peer_fact(struct hc_core *c, const struct hc_node_fact *fact);
+/* Dial there for a join: a peer without a section, or one that is dialled there already. HC_NONE:
+ * no room. */
+uint32_t hc_peer_seek(struct hc_core *c, const char *name, const struct hc_endpoint *at,
+		      uint32_t nat);
+/* No join wants it any more: it goes, if it never answered. */
+void hc_peer_unsought(struct hc_core *c, uint32_t peer);
 uint32_t hc_peer_find(const struct hc_core *c, const uint8_t node_id[16]);
 struct hc_peer *hc_peer_get(struct hc_core *c, uint32_t peer);
 /* Both welcomes went over the connection that counts now. */

@@ -21,6 +21,7 @@
 #include "emit.h"
 #include "net.h"
 #include "rng.h"
+#include "seek.h"
 
 #include <stdio.h>
 
@@ -62,6 +63,7 @@ static void forget(struct hc_core *c, uint32_t peer)
 	struct hc_peer *p = hc_peer_get(c, peer);
 	struct hc_net *n = c->net;
 
+	hc_seek_moved(c, peer, HC_NONE);
 	hc_conn_close_all(c, peer, NULL);
 	if (p->known) {
 		hc_path_drop_all(c, peer);
@@ -267,6 +269,50 @@ void hc_peer_fact(struct hc_core *c, const struct hc_node_fact *fact)
 		set_section(c, peer, fact);
 }
 
+/* ---- dialled for a join ---- */
+
+static uint32_t dialled_at(const struct hc_core *c, const struct hc_endpoint *at)
+{
+	const struct hc_net *n = c->net;
+	uint32_t i, k;
+
+	for (i = 0; i < n->peer_pool.fresh; i++)
+		for (k = 0; n->peers[i].used && !n->peers[i].known && k < n->peers[i].nendpoints;
+		     k++)
+			if (hc_endpoint_eq(&n->peers[i].endpoints[k], at))
+				return i;
+	return HC_NONE;
+}
+
+uint32_t hc_peer_seek(struct hc_core *c, const char *name, const struct hc_endpoint *at,
+		      uint32_t nat)
+{
+	uint32_t peer = dialled_at(c, &at[0]);
+	struct hc_peer *p;
+
+	hc_assert(nat && nat <= HC_NODE_ENDPOINTS);
+	if (peer != HC_NONE)
+		return peer;
+	peer = hc_peer_new(c);
+	if (peer == HC_NONE)
+		return peer;
+	p = hc_peer_get(c, peer);
+	hc_str_copy(hc_str(name), p->name, sizeof(p->name));
+	p->sought = true;
+	memcpy(p->endpoints, at, nat * sizeof(*at));
+	p->nendpoints = nat;
+	hc_peer_dial_in(c, peer, 0);
+	return peer;
+}
+
+void hc_peer_unsought(struct hc_core *c, uint32_t peer)
+{
+	const struct hc_peer *p = hc_peer_get(c, peer);
+
+	if (p->sought && !p->known && !p->configured)
+		forget(c, peer);
+}
+
 /* Its slot is free afterwards, unless that node has a section already. */
 void hc_peer_merge(struct hc_core *c, uint32_t from, uint32_t peer)
 {
@@ -275,6 +321,11 @@ void hc_peer_merge(struct hc_core *c, uint32_t from, uint32_t peer)
 
 	if (f->known)
 		return; /* another node answers there now: the next dial goes elsewhere */
+	hc_seek_moved(c, from, peer);
+	if (!f->configured) {
+		forget(c, from);
+		return;
+	}
 	if (!p->configured) {
 		p->configured = true;
 		memcpy(p->section, f->section, sizeof(p->section));
@@ -393,6 +444,8 @@ static void become(struct hc_core *c, struct hc_peer *p, uint8_t state)
 	p->state = state;
 	p->since = c->now;
 	c->net->node_changes++;
+	if (state == HC_W_node_state_UP)
+		hc_seek_again(c);
 }
 
 /* "node b at 192.0.2.2:16660: ..." */

@@ -498,6 +498,12 @@ struct hc_core {
 	struct hc_roll_entry *roll_entries; /* HC_ROLLS x ranks_per_domain */
 	uint32_t roll_serial;               /* of the last one */
 
+	struct hc_seek *seeks; /* joins whose home is not there yet; see seek.h */
+	struct hc_pool seek_pool;
+	struct hc_list seeking; /* links: seek_links */
+	struct hc_links seek_links;
+	uint32_t seek_next; /* of a round over all of them, HC_NONE */
+
 	struct hc_ended *ended;
 	uint32_t ended_at, ended_count;
 

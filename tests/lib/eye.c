@@ -125,6 +125,30 @@ void hc_await_path(const struct hc_node *n, const char *remote, const char *stat
 			w.path.state, w.path.cause, state, hc_patience(deadline_ms));
 }
 
+struct sent {
+	const struct hc_node *n;
+	const char *remote;
+	uint64_t wanted;
+};
+
+static bool has_sent(void *ctx)
+{
+	const struct sent *s = ctx;
+	struct hcomm_view_path p;
+
+	return hc_row_path(s->n, s->remote, &p) && p.sent >= s->wanted;
+}
+
+void hc_await_sent(const struct hc_node *n, const char *remote, uint64_t more, unsigned deadline_ms)
+{
+	struct sent s = {.n = n, .remote = remote};
+	struct hcomm_view_path p;
+
+	hc_want(hc_row_path(n, remote, &p));
+	s.wanted = p.sent + more;
+	hc_await("beats leave", has_sent, &s, deadline_ms);
+}
+
 static unsigned journal(const struct hc_node *n, unsigned code, const char *text,
 			struct hcomm_view_event *row)
 {

@@ -27,6 +27,10 @@ void hc_await_node(const struct hc_node *n, const char *name, const char *state,
 void hc_await_path(const struct hc_node *n, const char *remote, const char *state,
 		   unsigned deadline_ms);
 
+/* Wait until so many more frames have left on that path: what a test waits for in place of time. */
+void hc_await_sent(const struct hc_node *n, const char *remote, uint64_t more,
+		   unsigned deadline_ms);
+
 /* Entries of the journal of that kind (HC_W_event_code_*), with that text if it is not NULL. */
 unsigned hc_journal_count(const struct hc_node *n, unsigned code, const char *text);
 void hc_await_journal(const struct hc_node *n, unsigned code, const char *text,

@@ -132,7 +132,7 @@ report() {
 kind() {
 	case ${1##*/tests/} in
 	# answers, deaths and wake-ups are timed in milliseconds, or their shares in percent
-	cases/case_056_* | cases/case_067_* | cases/case_074_* | sys/test_death | sys/test_hostile) echo alone ;;
+	cases/case_040_* | cases/case_041_* | cases/case_056_* | cases/case_067_* | cases/case_074_* | sys/test_death | sys/test_hostile) echo alone ;;
 	sys/test_kill_channels | sys/test_reconnect | sys/test_scale | sys/test_storm_channels) echo alone ;;
 	sys/test_sync) echo alone ;;
 	# gives a process the number of one that has gone

@@ -96,7 +96,7 @@ struct hc_peer {
 	uint64_t rival; /* cookie of another daemon with this identity, 0 = none */
 	/* where to dial */
 	bool configured;
-	bool sought; /* dialled for a join, without a section; see seek.h */
+	bool sought;                   /* dialled for a join, without a section; see seek.h */
 	char section[HC_NAME_MAX + 1]; /* [node NAME] */
 	struct hc_endpoint endpoints[HC_NODE_ENDPOINTS];
 	uint32_t nendpoints, next_endpoint;

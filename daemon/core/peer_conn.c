@@ -26,9 +26,9 @@
 
 #define BACKOFF_MIN_MS  100u
 #define BACKOFF_MAX_MS  10000u
-#define BACKOFF_JOIN_MS 1000u /* a join waits for it */
-#define HELLO_NS       2000000000u /* and the probe timeout */
-#define MS             1000000u
+#define BACKOFF_JOIN_MS 1000u       /* a join waits for it */
+#define HELLO_NS        2000000000u /* and the probe timeout */
+#define MS              1000000u
 
 static uint32_t slot_of(const struct hc_core *c, const struct hc_conn *k)
 {

@@ -119,9 +119,10 @@ across() { # a domain over both nodes; rank 6, on right, is killed
 	for i in 3 2 1 0; do
 		start_rank left $i
 	done
-	wait_for 20 "the eight ranks form no domain" has_said "has joined" $others 6
+	wait_for 20 "the eight ranks form no domain" has_said "has run its first operation" $others 6
 	say "eight ranks, four on each node, have formed one domain: $(head -n 1 "$dir/out/4")"
-	show left RANK,STATE,NODE,DEVICE,PID member list
+	"$ctl" --socket "$dir/left/sock" -o RANK,STATE,NODE,DEVICE,PID domain show \
+		"$(ask left ID domain list)" | sed 's/^/    /'
 	pid=${rank_pid[6]}
 	unset "started[$pid]"
 	{ kill -KILL "$pid" && wait "$pid"; } 2>/dev/null
@@ -134,6 +135,7 @@ across() { # a domain over both nodes; rank 6, on right, is killed
 	for i in $others; do
 		kill -TERM "${rank_pid[$i]}" 2>/dev/null
 		end_of "${rank_pid[$i]}"
+		[ "$ended" = 0 ] || die "rank $i does not leave in order: $(tail -n 1 "$dir/out/$i")"
 	done
 }
 

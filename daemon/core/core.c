@@ -392,6 +392,7 @@ static int message(struct hc_core *c, uint32_t node, const struct hc_frame *f)
 		struct hc_m_gathered gathered;
 		struct hc_m_arrivals arrivals;
 		struct hc_m_accepted accepted;
+		struct hc_m_missing missing;
 		struct hc_m_gang_ask gang_ask;
 		struct hc_m_gang_reserve gang_reserve;
 		struct hc_m_gang_reserved gang_reserved;
@@ -431,6 +432,7 @@ static int message(struct hc_core *c, uint32_t node, const struct hc_frame *f)
 		WORD(gathered, hc_split_on_gathered(c, &m.gathered));
 		WORD(arrivals, hc_home_on_arrivals(c, node, &m.arrivals));
 		WORD(accepted, hc_part_on_accepted(c, node, &m.accepted));
+		WORD(missing, hc_part_on_missing(c, node, &m.missing));
 		WORD(gang_ask, hc_gang_on_ask(c, node, &m.gang_ask));
 		WORD(gang_reserve, hc_gang_on_reserve(c, node, &m.gang_reserve));
 		WORD(gang_reserved, hc_gang_on_reserved(c, node, &m.gang_reserved));

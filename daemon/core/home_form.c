@@ -85,23 +85,6 @@ const struct hc_roll_entry *hc_home_roll(const struct hc_core *c, const struct h
 	return roll_entry(c, h->roll ? h->roll : roll_of(c, b->list_a, b->list_b), rank);
 }
 
-static size_t one_missing(const struct hc_core *c, const struct hc_home *h, uint32_t rank,
-			  char *text, size_t bytes, bool first)
-{
-	const struct hc_roll_entry *e = hc_home_roll(c, h, rank);
-	char addr[64] = "";
-	int n;
-
-	if (e)
-		hc_addr_text(&e->addr, addr);
-	if (!e)
-		n = snprintf(text, bytes, "%s%u", first ? "" : ", ", rank);
-	else
-		n = snprintf(text, bytes, "%s%u (%s%s device %u)", first ? "" : ", ", rank,
-			     addr[0] ? addr : e->server, addr[0] ? "," : "", e->device);
-	return n < 0 ? 0 : (size_t)n;
-}
-
 /* Those who gave up at their deadline have been seen: a time-out does not blame them. */
 static uint32_t list_missing(struct hc_core *c, struct hc_home *h, bool all, char *text,
 			     size_t bytes)
@@ -117,7 +100,8 @@ static uint32_t list_missing(struct hc_core *c, struct hc_home *h, bool all, cha
 			continue;
 		n++;
 		if (at + 96 < bytes)
-			at += one_missing(c, h, i, text + at, bytes - at, n == 1);
+			at += hc_missing_one(hc_home_roll(c, h, i), i, n == 1, text + at,
+					     bytes - at);
 		else if (at < bytes && text[at - 1] != '.')
 			at += (size_t)snprintf(text + at, bytes - at, ", ...");
 	}
@@ -403,7 +387,7 @@ static void take_place(struct hc_core *c, struct hc_home *h, uint32_t node,
 		deadline = b->first + wait->limit * 1000000ull;
 		if (deadline < b->deadline) {
 			b->deadline = deadline;
-			hc_home_alarm(c, h, deadline);
+			hc_missing_alarm(c, h);
 		}
 	}
 	c->domain_changes++;
@@ -481,6 +465,7 @@ static bool come_in(struct hc_core *c, struct hc_home *h, uint32_t node,
 		hc_home_alarm(c, h, b->deadline);
 	}
 	take_place(c, h, node, m);
+	hc_missing_changed(c, h, node);
 	return true;
 }
 
@@ -579,6 +564,8 @@ void hc_home_withdraw(struct hc_core *c, struct hc_home *h, struct hc_place *pl,
 	c->domain_changes++;
 	if (hc_home_busy(c, h)->keyed && !h->arrived)
 		hc_home_unmake(c, h->id);
+	else
+		hc_missing_changed(c, h, HC_SELF_NODE);
 }
 
 void hc_home_activate(struct hc_core *c, uint64_t id, struct hc_session *s, uint32_t request,
@@ -724,7 +711,7 @@ static void withdraw_late(struct hc_core *c, struct hc_home *h, uint64_t next)
 		give_up(c, h, i);
 	}
 	hc_home_busy(c, h)->deadline = next;
-	hc_home_alarm(c, h, next);
+	hc_missing_alarm(c, h);
 }
 
 static void nobody_waits(struct hc_core *c, struct hc_home *h)
@@ -756,7 +743,7 @@ void hc_home_form_timeout(struct hc_core *c, struct hc_home *h)
 		hc_home_cancel(c, h, HC_NONE, HC_E_TIMEOUT, text);
 		return;
 	}
-	if (h->step)
+	if (h->step || hc_missing_tell(c, h))
 		return;
 	if (hc_home_busy(c, h)->staged || !h->arrived) {
 		nobody_waits(c, h);

@@ -189,7 +189,42 @@ static bool ended_row(struct hc_view_page *g, const struct hc_ended *e)
 	return !wanted(g, e->id, e->name) || hc_view_put(g, &r);
 }
 
-/* Cursor: number of the home + 1; the ended ones follow. Returns the next cursor, 0 at the end. */
+/* Forming at another node: what that told. */
+static bool forms_afar(const struct hc_part *p)
+{
+	return p->id && p->home_node != HC_SELF_NODE && p->state == HC_W_domain_state_FORMING;
+}
+
+static const char *part_name(const struct hc_core *c, const struct hc_part *p, char *buf,
+			     size_t bytes)
+{
+	if (p->name != HC_NONE)
+		return c->names[p->name].text;
+	snprintf(buf, bytes, "domain-%016llx", (unsigned long long)p->id);
+	return buf;
+}
+
+static bool part_row(struct hc_view_page *g, const struct hc_part *p)
+{
+	struct hc_core *c = g->c;
+	char name[32], cause[HC_CAUSE_MAX];
+	struct hc_m_view_domain r = {.id = p->id,
+				     .state = hc_str(hc_word_domain_state(p->state)),
+				     .epoch = p->epoch,
+				     .ranks = p->nranks,
+				     .arrived = hc_part_now(c, p)->arrived,
+				     .local = p->nseats,
+				     .uid = p->uid,
+				     .home = hc_str(c->nodes[p->home_node].name),
+				     .name = hc_str(part_name(c, p, name, sizeof(name)))};
+
+	hc_part_missing(c, p, cause, sizeof(cause));
+	r.cause = hc_str(cause);
+	return !wanted(g, p->id, part_name(c, p, name, sizeof(name))) || hc_view_put(g, &r);
+}
+
+/* Cursor: number of the home + 1; the ended ones follow, then those that form at other nodes.
+ * Returns the next cursor, 0 at the end. */
 static uint64_t domains(struct hc_view_page *g, uint64_t at)
 {
 	struct hc_core *c = g->c;
@@ -201,7 +236,43 @@ static uint64_t domains(struct hc_view_page *g, uint64_t at)
 	for (; at - homes < c->ended_count; at++)
 		if (!ended_row(g, &c->ended[at - homes]))
 			return at + 1;
+	for (; at - homes - c->ended_count < c->part_pool.fresh; at++)
+		if (forms_afar(&c->parts[at - homes - c->ended_count]) &&
+		    !part_row(g, &c->parts[at - homes - c->ended_count]))
+			return at + 1;
 	return 0;
+}
+
+/* Of a domain that forms at another node: the ranks that are here, and those that are missing. */
+static bool part_member(struct hc_view_page *g, const struct hc_part *p, uint32_t rank)
+{
+	struct hc_core *c = g->c;
+	const struct hc_part_busy *b = hc_part_now(c, p);
+	const uint32_t seat = hc_part_find_seat(c, p, rank);
+	const struct hc_roll_entry *e = hc_roll_find(c, b->list_a, b->list_b, rank);
+	struct hc_m_view_member r = {
+		.domain = p->id, .rank = rank, .uid = p->uid, .device = e ? e->device : HC_NONE};
+	char addr[64] = "";
+	uint32_t i;
+
+	for (i = 0; i < b->nmissing && b->missing[i] != rank; i++)
+		;
+	if (seat == HC_NONE && i == b->nmissing)
+		return true;
+	r.state = hc_str(hc_word_member_state(HC_W_member_state_EXPECTED));
+	r.node = hc_str(e ? e->server : "");
+	if (e)
+		hc_addr_text(&e->addr, addr);
+	if (seat != HC_NONE) {
+		r.state = hc_str(hc_word_member_state(HC_W_member_state_JOINED));
+		r.node = hc_str(c->self.name);
+		r.device = c->seats[seat].device;
+		r.pid = c->seats[seat].process == HC_NONE
+				? 0
+				: c->processes[c->seats[seat].process].pid;
+	}
+	r.address = hc_str(addr);
+	return hc_view_put(g, &r);
 }
 
 static bool member_row(struct hc_view_page *g, struct hc_home *h, uint32_t rank)
@@ -242,20 +313,29 @@ static bool member_row(struct hc_view_page *g, struct hc_home *h, uint32_t rank)
 	return hc_view_put(g, &r);
 }
 
-/* Cursor: number of the home << 20 | rank, + 1. */
+/* Cursor: number of the home << 20 | rank, + 1; then of the parts in the same way. */
 static uint64_t members(struct hc_view_page *g, uint64_t at)
 {
 	struct hc_core *c = g->c;
-	uint64_t n = at >> 20, rank = at & 0xfffff;
+	uint64_t n = at >> 20, rank = at & 0xfffff, homes = c->home_pool.fresh;
 	char name[32];
 
-	for (; n < c->home_pool.fresh; n++, rank = 0) {
+	for (; n < homes; n++, rank = 0) {
 		struct hc_home *h = &c->homes[n];
 
 		if (!h->id || !wanted(g, h->id, hc_home_name(c, h, name, sizeof(name))))
 			continue;
 		for (; rank < h->nranks; rank++)
 			if (!member_row(g, h, (uint32_t)rank))
+				return (n << 20 | rank) + 1;
+	}
+	for (; n - homes < c->part_pool.fresh; n++, rank = 0) {
+		const struct hc_part *p = &c->parts[n - homes];
+
+		if (!forms_afar(p) || !wanted(g, p->id, part_name(c, p, name, sizeof(name))))
+			continue;
+		for (; rank < p->nranks; rank++)
+			if (!part_member(g, p, (uint32_t)rank))
 				return (n << 20 | rank) + 1;
 	}
 	return 0;

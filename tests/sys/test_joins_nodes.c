@@ -264,6 +264,76 @@ START_TEST(table_with_a_server_that_nobody_is)
 }
 END_TEST
 
+struct wish {
+	const struct hc_node *node;
+	const char *const *words;
+};
+
+static bool shows(void *ctx)
+{
+	const struct wish *w = ctx;
+	unsigned i;
+
+	hc_ctl(&run, w->node, "domain", "show", "job", (char *)NULL);
+	for (i = 0; w->words[i] && strstr(run.out, w->words[i]); i++)
+		;
+	return !w->words[i];
+}
+
+static void await_shown(const struct hc_node *node, const char *const *words)
+{
+	struct wish w = {node, words};
+
+	if (!hc_wait_until(shows, &w, 10000))
+		hc_fail("%s shows: %s", node->dir, run.out);
+}
+
+static void tell_job(uint32_t rank)
+{
+	struct hc_order o = by_table(rank, LIMIT);
+
+	snprintf(o.name, sizeof(o.name), "job");
+	hc_rank_tell(&r[rank], &o);
+}
+
+/*
+ * Both nodes say who is missing, and the joining one hears of each change. The home has the table
+ * from its own ranks: until one comes it knows the others by number only.
+ */
+START_TEST(who_is_missing_is_shown_on_both)
+{
+	const char *const numbers[] = {"FORMING",         "rank 0, 1, 3 (3 of 4)",
+				       "missing: rank 0", "missing: rank 1",
+				       "missing: rank 3", NULL};
+	const char *const three[] = {"FORMING",
+				     "(3 of 4)",
+				     "missing: rank 0 on node0, device 0, 192.0.2.1",
+				     "missing: rank 1 on node0, device 1, 192.0.2.2",
+				     "missing: rank 3 on node1, device 1, 192.0.2.4",
+				     NULL};
+	const char *const one[] = {"FORMING", "(1 of 4)",
+				   "missing: rank 1 on node0, device 1, 192.0.2.2", NULL};
+	uint32_t i;
+
+	begin(true);
+	write_table("node0", "node1", false);
+	for (i = 0; i < 4; i++)
+		spawn_on(&r[i], i / 2);
+	tell_job(2);
+	await_shown(&n[0], numbers);
+	await_shown(&n[1], three);
+	tell_job(3);
+	tell_job(0);
+	await_shown(&n[0], one);
+	await_shown(&n[1], one);
+	tell_job(1);
+	must_all(4);
+	for (i = 0; i < 4; i++)
+		hc_rank_kill(&r[i]);
+	end();
+}
+END_TEST
+
 START_TEST(rank_on_the_wrong_machine)
 {
 	struct hc_order o;
@@ -290,6 +360,7 @@ static void add(TCase *t)
 	tcase_add_test(t, table_with_host_ip_leads_to_a_stranger);
 	tcase_add_test(t, table_names_a_node);
 	tcase_add_test(t, table_with_a_server_that_nobody_is);
+	tcase_add_test(t, who_is_missing_is_shown_on_both);
 	tcase_add_test(t, rank_on_the_wrong_machine);
 }
 

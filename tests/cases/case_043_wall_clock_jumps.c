@@ -23,7 +23,7 @@ enum { PORT = 24510, LIMIT = 10000 };
 
 static struct hc_node n[2];
 static struct hc_eye eye[2];
-static char clock_file[200], preload[1200];
+static char clock_file[200];
 
 static void set_clock(int64_t seconds)
 {
@@ -36,7 +36,7 @@ static void set_clock(int64_t seconds)
 static void with_clock(void *arg)
 {
 	(void)arg;
-	setenv("LD_PRELOAD", preload, 1);
+	hc_preload("wallclock.so");
 	setenv("HC_CLOCK_FILE", clock_file, 1);
 }
 
@@ -44,7 +44,6 @@ static void begin(int64_t seconds)
 {
 	unsigned i;
 
-	hc_program("tests/preload/wallclock.so", preload, sizeof(preload));
 	for (i = 0; i < 2; i++)
 		hc_pair_prepare(&n[i], i, 2, PORT, HC_KEY_A,
 				"heartbeat_interval_ms = 50\ndrain_timeout_s = 2");

@@ -52,15 +52,9 @@ static void set_disk(bool stuck)
 
 static void use_slow_disk(void)
 {
-	const char *before = getenv("ASAN_OPTIONS");
-	char path[1200], options[600];
-
-	setenv("LD_PRELOAD", hc_program("tests/preload/slowdisk.so", path, sizeof(path)), 1);
+	hc_preload("slowdisk.so");
 	setenv("HC_SLOW_DISK", flag, 1);
 	setenv("HC_SLOW_PATH", "/state/state.db", 1);
-	snprintf(options, sizeof(options), "%s%sverify_asan_link_order=0", before ? before : "",
-		 before ? ":" : "");
-	setenv("ASAN_OPTIONS", options, 1);
 }
 
 static int run_daemon(void *arg, int in, int out)

@@ -582,3 +582,15 @@ bool hc_node_logged(const struct hc_node *n, const char *text)
 	free(log);
 	return found;
 }
+
+void hc_preload(const char *name)
+{
+	const char *before = getenv("ASAN_OPTIONS");
+	char path[1200], relative[200], options[600];
+
+	snprintf(relative, sizeof(relative), "tests/preload/%s", name);
+	setenv("LD_PRELOAD", hc_program(relative, path, sizeof(path)), 1);
+	snprintf(options, sizeof(options), "%s%sverify_asan_link_order=0", before ? before : "",
+		 before ? ":" : "");
+	setenv("ASAN_OPTIONS", options, 1);
+}

@@ -64,6 +64,9 @@ char *hc_read_file(const char *path);
 void hc_remove_tree(const char *path);
 /* Path of a built program or library ("hcommd", "hcommctl", "libhcomm.so.1"). */
 const char *hc_program(const char *name, char *out, size_t size);
+/* What this process executes from now on loads tests/preload/NAME first, also before a sanitizer.
+ */
+void hc_preload(const char *name);
 /* A complete rank table (1.0): `nranks` spread evenly over `nservers`; devices 0.. on each. */
 void hc_table_write(const char *path, unsigned nranks, unsigned nservers);
 /* Entries of /proc/self/fd, and threads, of this process. */

@@ -23,6 +23,7 @@
 #include "part.h"
 #include "restore.h"
 #include "rights.h"
+#include "seek.h"
 #include "session.h"
 #include "split.h"
 #include "sync.h"
@@ -132,11 +133,12 @@ static void lay_out(struct hc_core *c, struct hc_mem *m, const struct hc_limits 
 	c->rolls = hc_mem_take(m, HC_ROLLS, sizeof(*c->rolls));
 	c->roll_entries =
 		hc_mem_take(m, (size_t)HC_ROLLS * lim->ranks_per_domain, sizeof(*c->roll_entries));
+	hc_seek_lay_out(c, m, lim);
 	c->ended = hc_mem_take(m, lim->ended, sizeof(*c->ended));
 	c->gathers = hc_mem_take(m, HC_GATHERS, sizeof(*c->gathers));
 	c->voices = hc_mem_take(m, lim->ranks, sizeof(*c->voices));
 	hc_spans_init(&c->voice_spans, m, lim->ranks);
-	hc_timers_init(&c->timers, m, 2 * lim->domains + HC_GATHERS + 1);
+	hc_timers_init(&c->timers, m, 2 * lim->domains + HC_GATHERS + 2);
 	lay_out_sync(c, m, lim);
 	c->net = hc_net_lay_out(m, lim);
 	c->nodes = hc_mem_take(m, HC_NODE_MAX, sizeof(*c->nodes));
@@ -392,6 +394,7 @@ static int message(struct hc_core *c, uint32_t node, const struct hc_frame *f)
 		struct hc_m_gathered gathered;
 		struct hc_m_arrivals arrivals;
 		struct hc_m_accepted accepted;
+		struct hc_m_missing missing;
 		struct hc_m_gang_ask gang_ask;
 		struct hc_m_gang_reserve gang_reserve;
 		struct hc_m_gang_reserved gang_reserved;
@@ -432,6 +435,7 @@ static int message(struct hc_core *c, uint32_t node, const struct hc_frame *f)
 		WORD(gathered, hc_split_on_gathered(c, &m.gathered));
 		WORD(arrivals, hc_home_on_arrivals(c, node, &m.arrivals));
 		WORD(accepted, hc_part_on_accepted(c, node, &m.accepted));
+		WORD(missing, hc_part_on_missing(c, node, &m.missing));
 		WORD(gang_ask, hc_gang_on_ask(c, node, &m.gang_ask));
 		WORD(gang_reserve, hc_gang_on_reserve(c, node, &m.gang_reserve));
 		WORD(gang_reserved, hc_gang_on_reserved(c, node, &m.gang_reserved));
@@ -535,6 +539,8 @@ static void fire(struct hc_core *c, uint32_t timer)
 		hc_part_timeout(c, hc_part(c, c->part_busy[timer - c->lim.domains].part));
 	else if (timer == hc_drain_timer(c))
 		hc_drain_timeout(c);
+	else if (timer == hc_seek_timer(c))
+		hc_seek_timeout(c);
 	else
 		hc_split_timeout(c, timer - 2 * c->lim.domains);
 }
@@ -594,7 +600,7 @@ static bool under_way(const struct hc_core *c)
 	return c->watch_from != c->watch_to || c->work.count || c->ring_used || c->over.count ||
 	       c->reaping.count || c->answering || c->batching.count || c->tell_storage ||
 	       c->waiters_ready.count || c->exch_over.count || c->wait_drops.count || c->sweeping ||
-	       c->sums || stored_waits(c) || hc_drain_has_work(c);
+	       c->sums || c->seek_next != HC_NONE || stored_waits(c) || hc_drain_has_work(c);
 }
 
 /* One unit of what is under way; false when there is nothing. */
@@ -617,7 +623,8 @@ static bool work(struct hc_core *c)
 		return true;
 	}
 	return hc_split_work(c) || hc_session_reap(c) || hc_batch_work(c) || tell_storage(c) ||
-	       hc_drain_work(c) || hc_exchange_work(c) || hc_sync_work(c) || hc_digest_work(c);
+	       hc_drain_work(c) || hc_exchange_work(c) || hc_sync_work(c) || hc_digest_work(c) ||
+	       hc_seek_work(c);
 }
 
 static bool unit(struct hc_core *c)

@@ -82,6 +82,17 @@ void hc_home_cancel(struct hc_core *c, struct hc_home *h, uint32_t also, int cod
 		    const char *text);
 /* Keep what a table says of its ranks, for those who do not come. */
 void hc_home_learn(struct hc_core *c, const struct hc_roster *t);
+/* Who is missing, told to other nodes (missing.c): it has changed by a rank of that node; is it
+ * time, and it is told; the alarm for that and the deadline. */
+void hc_missing_changed(struct hc_core *c, struct hc_home *h, uint32_t node);
+bool hc_missing_tell(struct hc_core *c, struct hc_home *h);
+void hc_missing_alarm(struct hc_core *c, struct hc_home *h);
+/* "3 (192.0.2.4, device 1)"; `e` may be NULL. Returns its length, as snprintf does. */
+size_t hc_missing_one(const struct hc_roll_entry *e, uint32_t rank, bool first, char *text,
+		      size_t bytes);
+/* Of rank `rank` in the table with that hash; NULL: none, or the table is not kept. */
+const struct hc_roll_entry *hc_roll_find(const struct hc_core *c, uint64_t hash_a, uint64_t hash_b,
+					 uint32_t rank);
 const struct hc_roll_entry *hc_home_roll(const struct hc_core *c, const struct hc_home *h,
 					 uint32_t rank);
 /* "1, 3, 5 to 7 (4 of 8)" of the ranks that have not come. */

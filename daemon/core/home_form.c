@@ -51,44 +51,40 @@ void hc_home_learn(struct hc_core *c, const struct hc_roster *t)
 	}
 }
 
-/* Serial of the table that the ranks of a forming domain brought, 0 = it is not kept. */
-static uint32_t roll_of(const struct hc_core *c, const struct hc_home *h)
+/* Serial of the table with that hash, 0 = it is not kept. */
+static uint32_t roll_of(const struct hc_core *c, uint64_t hash_a, uint64_t hash_b)
 {
-	const struct hc_home_busy *b = hc_home_now(c, h);
 	uint32_t i;
 
 	for (i = 0; i < HC_ROLLS; i++)
-		if (c->rolls[i].nranks && c->rolls[i].hash[0] == b->list_a &&
-		    c->rolls[i].hash[1] == b->list_b)
+		if (c->rolls[i].nranks && c->rolls[i].hash[0] == hash_a &&
+		    c->rolls[i].hash[1] == hash_b)
 			return c->rolls[i].serial;
 	return 0;
 }
 
-const struct hc_roll_entry *hc_home_roll(const struct hc_core *c, const struct hc_home *h,
-					 uint32_t rank)
+static const struct hc_roll_entry *roll_entry(const struct hc_core *c, uint32_t serial,
+					      uint32_t rank)
 {
-	const uint32_t serial = h->roll ? h->roll : roll_of(c, h), i = (serial - 1) % HC_ROLLS;
+	const uint32_t i = (serial - 1) % HC_ROLLS;
 
 	if (!serial || c->rolls[i].serial != serial || rank >= c->rolls[i].nranks)
 		return NULL;
 	return &c->roll_entries[(size_t)i * c->lim.ranks_per_domain + rank];
 }
 
-static size_t one_missing(const struct hc_core *c, const struct hc_home *h, uint32_t rank,
-			  char *text, size_t bytes, bool first)
+const struct hc_roll_entry *hc_roll_find(const struct hc_core *c, uint64_t hash_a, uint64_t hash_b,
+					 uint32_t rank)
 {
-	const struct hc_roll_entry *e = hc_home_roll(c, h, rank);
-	char addr[64] = "";
-	int n;
+	return roll_entry(c, roll_of(c, hash_a, hash_b), rank);
+}
 
-	if (e)
-		hc_addr_text(&e->addr, addr);
-	if (!e)
-		n = snprintf(text, bytes, "%s%u", first ? "" : ", ", rank);
-	else
-		n = snprintf(text, bytes, "%s%u (%s%s device %u)", first ? "" : ", ", rank,
-			     addr[0] ? addr : e->server, addr[0] ? "," : "", e->device);
-	return n < 0 ? 0 : (size_t)n;
+const struct hc_roll_entry *hc_home_roll(const struct hc_core *c, const struct hc_home *h,
+					 uint32_t rank)
+{
+	const struct hc_home_busy *b = hc_home_now(c, h);
+
+	return roll_entry(c, h->roll ? h->roll : roll_of(c, b->list_a, b->list_b), rank);
 }
 
 /* Those who gave up at their deadline have been seen: a time-out does not blame them. */
@@ -106,7 +102,8 @@ static uint32_t list_missing(struct hc_core *c, struct hc_home *h, bool all, cha
 			continue;
 		n++;
 		if (at + 96 < bytes)
-			at += one_missing(c, h, i, text + at, bytes - at, n == 1);
+			at += hc_missing_one(hc_home_roll(c, h, i), i, n == 1, text + at,
+					     bytes - at);
 		else if (at < bytes && text[at - 1] != '.')
 			at += (size_t)snprintf(text + at, bytes - at, ", ...");
 	}
@@ -264,7 +261,7 @@ void hc_home_commit(struct hc_core *c, struct hc_home *h)
 		if (pl->state == HC_W_member_state_JOINED)
 			pl->state = HC_W_member_state_READY;
 	}
-	h->roll = roll_of(c, h);
+	h->roll = roll_of(c, hc_home_now(c, h)->list_a, hc_home_now(c, h)->list_b);
 	hc_home_set_state(c, h, HC_W_domain_state_ACTIVE);
 	if (!hc_home_busy(c, h)->quiet) {
 		HC_TEXT(text, "%s: ACTIVE, %u ranks", hc_home_name(c, h, name, sizeof(name)),
@@ -393,7 +390,7 @@ static void take_place(struct hc_core *c, struct hc_home *h, uint32_t node,
 		deadline = b->first + wait->limit * 1000000ull;
 		if (deadline < b->deadline) {
 			b->deadline = deadline;
-			hc_home_alarm(c, h, deadline);
+			hc_missing_alarm(c, h);
 		}
 	}
 	c->domain_changes++;
@@ -471,6 +468,7 @@ static bool come_in(struct hc_core *c, struct hc_home *h, uint32_t node,
 		hc_home_alarm(c, h, b->deadline);
 	}
 	take_place(c, h, node, m);
+	hc_missing_changed(c, h, node);
 	return true;
 }
 
@@ -569,6 +567,8 @@ void hc_home_withdraw(struct hc_core *c, struct hc_home *h, struct hc_place *pl,
 	c->domain_changes++;
 	if (hc_home_busy(c, h)->keyed && !h->arrived)
 		hc_home_unmake(c, h->id);
+	else
+		hc_missing_changed(c, h, HC_SELF_NODE);
 }
 
 void hc_home_activate(struct hc_core *c, uint64_t id, struct hc_session *s, uint32_t request,
@@ -714,7 +714,7 @@ static void withdraw_late(struct hc_core *c, struct hc_home *h, uint64_t next)
 		give_up(c, h, i);
 	}
 	hc_home_busy(c, h)->deadline = next;
-	hc_home_alarm(c, h, next);
+	hc_missing_alarm(c, h);
 }
 
 static void nobody_waits(struct hc_core *c, struct hc_home *h)
@@ -746,7 +746,7 @@ void hc_home_form_timeout(struct hc_core *c, struct hc_home *h)
 		hc_home_cancel(c, h, HC_NONE, HC_E_TIMEOUT, text);
 		return;
 	}
-	if (h->step)
+	if (h->step || hc_missing_tell(c, h))
 		return;
 	if (hc_home_busy(c, h)->staged || !h->arrived) {
 		nobody_waits(c, h);

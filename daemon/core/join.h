@@ -38,6 +38,8 @@ void hc_join_refuse(struct hc_core *c, const struct join *j, int code, const cha
 /* Key and list hash of a sub-domain: the same for a request of its own and the item of a batch. */
 void hc_join_sub_key(struct join *j, uint64_t parent, uint32_t epoch, uint64_t sub_id,
 		     struct hc_str list, uint32_t count);
+/* One rank, whose home is known and there: to its seat, or refused. */
+void hc_join_one(struct hc_core *c, struct join *j);
 /* What every way must satisfy. 0, or the outcome with the reason. */
 int hc_join_check(struct hc_core *c, const struct join *j, char *text, size_t bytes);
 /* The part that these joiners have in common, made by the first; NULL: refused. */

@@ -11,7 +11,8 @@
  * and the address that it names, if it is of a port in use, makes a path with it. The node with
  * the other end finds the same path by its number, a hash of both endpoints.
  *
- *   peer.c       life of a peer: identity, states, what is told of it
+ *   peer_book.c  which peers there are, and by what they are known
+ *   peer.c       life of a peer: states, what is told of it
  *   peer_ports.c what it announces
  *   peer_conn.c  connections: dialling, which one counts, what comes over them
  *   peer_hello.c who speaks: checks of a hello, refusals
@@ -96,6 +97,7 @@ struct hc_peer {
 	uint64_t rival; /* cookie of another daemon with this identity, 0 = none */
 	/* where to dial */
 	bool configured;
+	bool sought;                   /* dialled for a join, without a section; see seek.h */
 	char section[HC_NAME_MAX + 1]; /* [node NAME] */
 	struct hc_endpoint endpoints[HC_NODE_ENDPOINTS];
 	uint32_t nendpoints, next_endpoint;
@@ -312,6 +314,12 @@ void hc_port_ourselves(struct hc_core *c, const struct hc_addr *addr);
 
 /* ---- peer.c ---- */
 void hc_peer_fact(struct hc_core *c, const struct hc_node_fact *fact);
+/* Dial there for a join: a peer without a section, or one that is dialled there already. HC_NONE:
+ * no room. */
+uint32_t hc_peer_seek(struct hc_core *c, const char *name, const struct hc_endpoint *at,
+		      uint32_t nat);
+/* No join wants it any more: it goes, if it never answered. */
+void hc_peer_unsought(struct hc_core *c, uint32_t peer);
 uint32_t hc_peer_find(const struct hc_core *c, const uint8_t node_id[16]);
 struct hc_peer *hc_peer_get(struct hc_core *c, uint32_t peer);
 /* Both welcomes went over the connection that counts now. */

@@ -68,6 +68,9 @@ void hc_part_refuse(struct hc_core *c, const struct hc_seat *s, int code, const 
 /* Words of the home (part.c, part_many.c). */
 void hc_part_on_accepted(struct hc_core *c, uint32_t node, const struct hc_m_accepted *m);
 void hc_part_on_verdict(struct hc_core *c, uint32_t node, const struct hc_m_verdict *m);
+void hc_part_on_missing(struct hc_core *c, uint32_t node, const struct hc_m_missing *m);
+/* "waiting for rank ...", for a part that forms at another node. */
+void hc_part_missing(const struct hc_core *c, const struct hc_part *p, char *text, size_t bytes);
 void hc_part_on_prepare(struct hc_core *c, uint32_t node, const struct hc_m_prepare *m);
 void hc_part_on_commit(struct hc_core *c, uint32_t node, const struct hc_m_commit *m);
 void hc_part_on_cancel(struct hc_core *c, uint32_t node, const struct hc_m_cancel *m);

@@ -13,14 +13,18 @@
 #include "device.h"
 #include "emit.h"
 #include "home.h"
+#include "net.h"
 #include "rng.h"
+#include "seek.h"
 #include "session.h"
 #include "user.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#define ROOT_MAGIC 0x68636d31u
+#define ROOT_MAGIC   0x68636d31u
+#define ROOT_VERSION 2
+#define ROOT_ADDRS   8u
 
 void hc_join_refuse(struct hc_core *c, const struct join *j, int code, const char *text)
 {
@@ -240,7 +244,7 @@ struct hc_part *hc_join_part(struct hc_core *c, const struct join *j)
 	return p;
 }
 
-static void join_one(struct hc_core *c, struct join *j)
+void hc_join_one(struct hc_core *c, struct join *j)
 {
 	struct hc_part *p;
 	char text[512];
@@ -280,12 +284,36 @@ static void root_key(struct join *j, const struct hc_m_root_block *b)
 	key_from(j, both, sizeof(both));
 }
 
+/* Where this node listens. Those of last resort get what room is left. */
+static void root_addrs(struct hc_core *c, struct hc_arr *to, uint8_t *buf, size_t bytes)
+{
+	struct hc_m_root_addr m;
+	struct hc_m_node_port p;
+	struct hc_arr ports, a;
+	uint32_t last;
+
+	*to = (struct hc_arr){.bytes = buf};
+	if (!c->lim.peers || !c->self.peers)
+		return;
+	hc_port_announce(c, &ports);
+	for (last = 0; last < 2; last++)
+		for (a = ports; hc_arr_next(&a, &hc_desc_node_port, HC_PROTO_MAX, &p);) {
+			if (!!p.last != last || to->count == ROOT_ADDRS)
+				continue;
+			m = (struct hc_m_root_addr){
+				.family = p.family, .addr = p.addr, .port = p.port};
+			hc_assert(
+				!hc_arr_put(to, buf, bytes, &hc_desc_root_addr, HC_PROTO_MAX, &m));
+		}
+}
+
 void hc_join_root_info(struct hc_core *c, struct hc_session *s, uint32_t request,
 		       const struct hc_m_root_info *m)
 {
-	struct hc_m_root_block b = {.magic = ROOT_MAGIC, .version = 1, .nranks = m->nranks};
+	struct hc_m_root_block b = {
+		.magic = ROOT_MAGIC, .version = ROOT_VERSION, .nranks = m->nranks};
 	struct join j = {.s = s, .request = request, .name = m->name, .nranks = m->nranks};
-	uint8_t bytes[512];
+	uint8_t bytes[768], addrs[256];
 	struct hc_m_root_info_r r;
 	uint64_t sum;
 	size_t len;
@@ -298,6 +326,7 @@ void hc_join_root_info(struct hc_core *c, struct hc_session *s, uint32_t request
 	b.start = c->self.start;
 	b.name = m->name;
 	b.id = hc_home_draw_id(c);
+	root_addrs(c, &b.addrs, addrs, sizeof(addrs));
 	root_key(&j, &b);
 	code = hc_home_make(c, b.id, j.key_a, j.key_b, uid_of(c, s), m->nranks, m->name, false,
 			    text, sizeof(text));
@@ -326,7 +355,7 @@ static int read_block(struct hc_str info, struct hc_m_root_block *b)
 	p = (const uint8_t *)rest.p;
 	for (i = 0; i < 8; i++)
 		sum = sum << 8 | p[i];
-	if (b->magic != ROOT_MAGIC || b->version != 1 ||
+	if (b->magic != ROOT_MAGIC || b->version != ROOT_VERSION ||
 	    sum != block_sum((const uint8_t *)info.p, info.len - rest.len))
 		return HC_E_INVALID;
 	return 0;
@@ -351,6 +380,26 @@ static bool again_after(struct hc_core *c, const struct join *j)
 	return true;
 }
 
+static void root_goal(const struct hc_m_root_block *b, struct hc_goal *goal)
+{
+	struct hc_arr a = b->addrs;
+	struct hc_m_root_addr m;
+	struct hc_endpoint *to;
+
+	*goal = (struct hc_goal){.root = true, .start = b->start};
+	memcpy(goal->id, b->node.b, sizeof(goal->id));
+	hc_str_copy(b->home, goal->name, sizeof(goal->name));
+	while (goal->nat < HC_NODE_ENDPOINTS &&
+	       hc_arr_next(&a, &hc_desc_root_addr, HC_PROTO_MAX, &m)) {
+		if ((m.family != 4 && m.family != 6) || !m.port)
+			continue;
+		to = &goal->at[goal->nat++];
+		to->addr.family = m.family;
+		to->port = m.port;
+		memcpy(to->addr.bytes, m.addr.b, m.family == 4 ? 4 : 16);
+	}
+}
+
 void hc_join_root(struct hc_core *c, struct hc_session *s, uint32_t request,
 		  const struct hc_m_join_root *m)
 {
@@ -364,8 +413,8 @@ void hc_join_root(struct hc_core *c, struct hc_session *s, uint32_t request,
 			 .priority = m->priority,
 			 .weight = m->weight,
 			 .wish = HC_WISH_OF(m)};
+	struct hc_goal goal;
 	struct hc_m_root_block b;
-	char text[256], home[HC_NAME_MAX + 1];
 
 	if (read_block(m->info, &b)) {
 		refuse(c, &j, HC_E_INVALID,
@@ -373,23 +422,12 @@ void hc_join_root(struct hc_core *c, struct hc_session *s, uint32_t request,
 		       "shipped whole, all 4108 bytes, from hcomm_root_info?");
 		return;
 	}
-	if (memcmp(b.node.b, c->self.node_id, sizeof(b.node.b)))
-		j.home = hc_core_node_named(c, hc_str_copy(b.home, home, sizeof(home)));
-	if (j.home == HC_NONE) {
-		HC_TEXT(text,
-			"the root info comes from node %s, to which this node has no connection",
-			home);
-		refuse(c, &j, HC_E_LINK_UNAVAILABLE, text);
-		return;
-	}
+	root_goal(&b, &goal);
 	j.id = b.id;
 	j.name = b.name;
-	/* what an earlier daemon was told of it is forgotten: those who ask again form it anew */
-	if (j.home == HC_SELF_NODE && b.start != c->self.start && !hc_home_by_id(c, b.id))
-		j.id = 0;
 	root_key(&j, &b);
 	if (!again_after(c, &j))
-		join_one(c, &j);
+		hc_seek_join(c, &j, &goal);
 }
 
 /* ---- way 2: rank table ---- */
@@ -404,6 +442,36 @@ static uint32_t own_server(const struct hc_roster *t, const struct hc_m_join_tab
 		if (hc_str_eq(hc_str(t->servers[i].name), m->server))
 			return i;
 	return HC_NONE;
+}
+
+static void join_server(struct hc_core *c, struct join *j, const struct hc_roster *t)
+{
+	struct hc_goal goal;
+
+	hc_seek_server(c, t, t->ranks[0].server, &goal);
+	hc_seek_join(c, j, &goal);
+}
+
+/* A rank that was started on another machine than its table says; it is told. */
+static bool stands_elsewhere(struct hc_core *c, const struct join *j, const struct hc_roster *t,
+			     uint32_t server)
+{
+	struct hc_goal goal;
+	uint32_t node;
+	char text[400];
+
+	if (!c->lim.peers || !c->self.peers)
+		return false;
+	hc_seek_server(c, t, server, &goal);
+	node = hc_seek_node(c, &goal, j);
+	if (node == HC_NONE || node == HC_SELF_NODE)
+		return false;
+	HC_TEXT(text,
+		"unknown-server: by its table rank %u stands on server %.100s, which is node %.60s;"
+		" it was started on node %.60s",
+		j->rank, t->servers[server].name, c->nodes[node].name, c->self.name);
+	refuse(c, j, HC_E_INVALID, text);
+	return true;
 }
 
 void hc_join_table(struct hc_core *c, struct hc_session *s, uint32_t request,
@@ -439,11 +507,8 @@ void hc_join_table(struct hc_core *c, struct hc_session *s, uint32_t request,
 		return;
 	}
 	hc_home_learn(c, t);
-	/* the home is the node of rank 0, where that is another one which this node knows */
-	if (t->ranks[0].server != server)
-		j.home = hc_core_node_named(c, t->servers[t->ranks[0].server].name);
-	if (j.home == HC_NONE)
-		j.home = HC_SELF_NODE;
+	if (!m->server.len && stands_elsewhere(c, &j, t, server))
+		return;
 	j.device = t->ranks[m->rank].device;
 	j.addr = &t->ranks[m->rank].addr;
 	j.entry = t->ranks[m->rank].hash;
@@ -454,7 +519,11 @@ void hc_join_table(struct hc_core *c, struct hc_session *s, uint32_t request,
 		memcpy(key + 8 + HC_NAME_MAX, t->hash, 16);
 	memcpy(key + 8 + HC_NAME_MAX + 16, s->job, sizeof(s->job));
 	key_from(&j, key, sizeof(key));
-	join_one(c, &j);
+	/* the home is the node of rank 0 */
+	if (t->ranks[0].server == server)
+		hc_join_one(c, &j);
+	else
+		join_server(c, &j, t);
 }
 
 /* ---- way 4: a sub-domain of listed ranks ---- */
@@ -549,5 +618,5 @@ void hc_join_sub(struct hc_core *c, struct hc_session *s, uint32_t request,
 	hc_join_sub_key(&j, m->parent, m->epoch, m->sub_id,
 			(struct hc_str){(const char *)m->ranks.bytes, m->ranks.len},
 			m->ranks.count);
-	join_one(c, &j);
+	hc_join_one(c, &j);
 }

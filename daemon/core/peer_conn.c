@@ -24,10 +24,11 @@
 
 #include <stdio.h>
 
-#define BACKOFF_MIN_MS 100u
-#define BACKOFF_MAX_MS 10000u
-#define HELLO_NS       2000000000u /* and the probe timeout */
-#define MS             1000000u
+#define BACKOFF_MIN_MS  100u
+#define BACKOFF_MAX_MS  10000u
+#define BACKOFF_JOIN_MS 1000u       /* a join waits for it */
+#define HELLO_NS        2000000000u /* and the probe timeout */
+#define MS              1000000u
 
 static uint32_t slot_of(const struct hc_core *c, const struct hc_conn *k)
 {
@@ -169,10 +170,11 @@ void hc_peer_dial_in(struct hc_core *c, uint32_t peer, uint32_t delay_ms)
 void hc_peer_back_off(struct hc_core *c, uint32_t peer)
 {
 	struct hc_peer *p = hc_peer_get(c, peer);
+	const uint32_t most = p->sought && !p->known ? BACKOFF_JOIN_MS : BACKOFF_MAX_MS;
 	uint32_t ms = p->dial_backoff_ms ? 2 * p->dial_backoff_ms : BACKOFF_MIN_MS;
 
-	if (ms > BACKOFF_MAX_MS)
-		ms = BACKOFF_MAX_MS;
+	if (ms > most)
+		ms = most;
 	p->dial_backoff_ms = ms;
 	p->dial_at = HC_NEVER;
 	hc_peer_dial_in(c, peer, ms - (uint32_t)(hc_rng_u64(c) % (ms / 10)));

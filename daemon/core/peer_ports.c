@@ -9,6 +9,7 @@
  * with the same bridge of containers announce the same address.
  */
 #include "net.h"
+#include "seek.h"
 
 static bool far_port(const struct hc_m_node_port *m, struct hc_far_port *to)
 {
@@ -86,5 +87,6 @@ void hc_peer_ports(struct hc_core *c, uint32_t peer, const struct hc_arr *ports)
 		}
 	memcpy(p->ports, now, count * sizeof(now[0]));
 	p->nports = count;
+	hc_seek_again(c);
 	c->net->node_changes++;
 }

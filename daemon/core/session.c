@@ -7,6 +7,7 @@
 #include "pages.h"
 #include "part.h"
 #include "rights.h"
+#include "seek.h"
 #include "sync.h"
 
 #include <stdio.h>
@@ -202,6 +203,7 @@ void hc_session_lost(struct hc_core *c, uint64_t id)
 	n = s->process;
 	watch(c, s, false, 0);
 	hc_batch_session_lost(c, id);
+	hc_seek_session_lost(c, id);
 	hc_sync_session_lost(c, id);
 	hc_drain_session_lost(c, id);
 	s->id = 0;

@@ -158,10 +158,13 @@ struct hc_part {
 
 enum hc_part_step { PART_NOTHING, PART_PREPARING, PART_COMMITTING };
 
+#define HC_MISSING 16u /* ranks that have not come, as other nodes than the home are told them */
 struct hc_part_busy {
 	uint32_t part;
 	uint32_t cursor;
 	uint64_t list_a, list_b; /* while forming: of the first joiner here, 0 = none */
+	uint32_t arrived, nmissing, missing[HC_MISSING]; /* while forming, once the home told it */
+	bool told;
 	uint64_t cut;
 	uint64_t stored;  /* PERSIST number that is waited for */
 	uint32_t samples; /* seats that are being read */
@@ -230,6 +233,8 @@ struct hc_home_busy {
 	/* while it forms */
 	uint64_t key_a, key_b, list_a, list_b;
 	uint64_t first;    /* first arrival */
+	uint64_t tell_at;  /* who is missing, to other nodes; 0 = nothing new */
+	bool afar;         /* a rank of another node has come */
 	uint32_t patience; /* of the places, HC_NONE */
 	uint8_t patience_order;
 	bool staged;
@@ -515,6 +520,12 @@ struct hc_core {
 	struct hc_roll *rolls;              /* what tables said of their ranks */
 	struct hc_roll_entry *roll_entries; /* HC_ROLLS x ranks_per_domain */
 	uint32_t roll_serial;               /* of the last one */
+
+	struct hc_seek *seeks; /* joins whose home is not there yet; see seek.h */
+	struct hc_pool seek_pool;
+	struct hc_list seeking; /* links: seek_links */
+	struct hc_links seek_links;
+	uint32_t seek_next; /* of a round over all of them, HC_NONE */
 
 	struct hc_ended *ended;
 	uint32_t ended_at, ended_count;

@@ -26,5 +26,14 @@ struct hc_view_page {
 };
 /* Add a row; false when the page is full and the row is for the next one. */
 bool hc_view_put(struct hc_view_page *g, const void *row);
+/* Whether the one who asks wants this domain. */
+bool hc_view_wants(const struct hc_view_page *g, uint64_t id, const char *name);
+
+/* ---- domainview.c, channelview.c: rows from a cursor on; the next cursor, 0 at the end ---- */
+uint64_t hc_domainview_domains(struct hc_view_page *g, uint64_t at);
+uint64_t hc_domainview_members(struct hc_view_page *g, uint64_t at);
+uint64_t hc_channelview_links(struct hc_view_page *g, uint64_t at);
+uint64_t hc_channelview_channels(struct hc_view_page *g, uint64_t at);
+uint64_t hc_channelview_waiting(struct hc_view_page *g, uint64_t at);
 
 #endif

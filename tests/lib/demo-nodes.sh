@@ -4,8 +4,10 @@
 #
 #   O=build tests/lib/demo-nodes.sh    (make demo runs it behind the main job)
 #
-# They meet with a key, find the path between them, and beat. One is stopped, killed, restarted and
-# ended in order, and the other tells each of these apart. A third with another key is turned away.
+# They meet with a key, find the path between them, and beat. Eight ranks, four on each, form one
+# domain by a rank table; one is killed, and all others of both nodes hear who it was. Then a daemon
+# is stopped, killed, restarted and ended in order, and the other tells each of these apart. One
+# with another key is turned away.
 . "$(dirname "$0")/demolib.sh"
 
 declare -A pid_of=()
@@ -19,6 +21,7 @@ write_conf() { # write_conf NAME ADDRESS PEER PEER-ADDRESS KEY
 		printf 'key_file = %s\nlog_target = stderr\nsysfs_root = %s/sys\n' "$5" "$dir"
 		printf 'listen_address = %s\nlisten_port = %s\n' "$2" "$port"
 		printf '[node %s]\naddress = %s\n' "$3" "$4"
+		printf '[device %d]\nkind = npu\nsimulated = yes\n' 0 1 2 3
 	} >"$dir/$1/hcommd.conf"
 }
 
@@ -77,6 +80,65 @@ make_key() {
 	"$ctl" key generate "$1" >/dev/null || die "no key is made"
 }
 
+write_table() { # write_table FILE: ranks 0 to 3 on left, 4 to 7 on right
+	local i device
+	{
+		printf '{"version":"1.0","status":"completed","server_count":"2","server_list":['
+		for i in 0 1 2 3 4 5 6 7; do
+			[ $i = 0 ] && printf '{"server_id":"left","device":['
+			[ $i = 4 ] && printf ']},{"server_id":"right","device":['
+			device=$((i % 4))
+			[ $device = 0 ] || printf ','
+			printf '{"device_id":"%d","device_ip":"192.0.2.%d","rank_id":"%d"}' $device $((i + 1)) $i
+		done
+		printf ']}]}\n'
+	} >"$1"
+}
+
+start_rank() { # start_rank NODE RANK
+	"$rank" "$dir/$1/sock" "$dir/table.json" "$2" >"$dir/out/$2" 2>"$dir/out/$2.err" &
+	rank_pid[$2]=$!
+	started[$!]="rank $2 on $1"
+}
+
+has_said() { # has_said TEXT RANK...: each of these ranks has printed that
+	local text=$1 i
+	shift
+	for i in "$@"; do
+		grep -q "$text" "$dir/out/$i" || return 1
+	done
+}
+
+declare -A rank_pid=()
+across() { # a domain over both nodes; rank 6, on right, is killed
+	local i pid others="0 1 2 3 4 5 7"
+	write_table "$dir/table.json"
+	for i in 7 6 5 4; do
+		start_rank right $i
+	done
+	for i in 3 2 1 0; do
+		start_rank left $i
+	done
+	wait_for 20 "the eight ranks form no domain" has_said "has run its first operation" $others 6
+	say "eight ranks, four on each node, have formed one domain: $(head -n 1 "$dir/out/4")"
+	"$ctl" --socket "$dir/left/sock" -o RANK,STATE,NODE,DEVICE,PID domain show \
+		"$(ask left ID domain list)" | sed 's/^/    /'
+	pid=${rank_pid[6]}
+	unset "started[$pid]"
+	{ kill -KILL "$pid" && wait "$pid"; } 2>/dev/null
+	wait_for 10 "not every rank hears who died" \
+		has_said "heard: rank 6, pid $pid on node right, exited" $others
+	say "rank 6 on right was killed; each of the other seven, on both nodes, heard it:"
+	for i in 0 7; do
+		say "    $(grep "heard: rank 6" "$dir/out/$i")"
+	done
+	for i in $others; do
+		kill -TERM "${rank_pid[$i]}" 2>/dev/null
+		end_of "${rank_pid[$i]}"
+		[ "$ended" = 0 ] || die "rank $i does not leave in order: $(tail -n 1 "$dir/out/$i")"
+	done
+}
+
 port=$((20000 + $$ % 10000))
 make_key "$dir/cluster.key"
 make_key "$dir/other.key"
@@ -90,6 +152,8 @@ meet
 say "right came: they met over TLS with the cluster's key, and beats prove the path both ways:"
 show left NODE,STATE,ADDRESS,PATHS,GOOD,INTERVAL-MS node list
 show left NODE,LOCAL,REMOTE,STATE,MTU-USED,RTT-P50,MISSED path list
+
+across
 
 kill -STOP "${pid_of[right]}"
 wait_for 5 "left does not notice that right stands still" is unreachable left STATE node list

@@ -183,7 +183,10 @@ static void perform(struct sim *s, uint32_t node, const struct hc_action *a)
 	case HC_ACT_DATAGRAM: sim_act_datagram(s, node, a); return;
 	case HC_ACT_PERSIST: persisted(s, node, a); return;
 	case HC_ACT_LOG: say(s, node, a); return;
-	case HC_ACT_REPLY: /* no clients here */
+	case HC_ACT_REPLY:
+		if (s->args.reply)
+			s->args.reply(s, node, a, s->args.arg);
+		return;
 	case HC_ACT_NOTIFY:
 	case HC_ACT_SEND_PEER:
 	case HC_ACT_PUBLISH:
@@ -225,6 +228,11 @@ static void step(struct sim *s, uint32_t node, const struct hc_event *ev)
 	if (s->args.check)
 		s->args.check(s, node, s->args.arg);
 	wake_at(s, node);
+}
+
+void sim_feed(struct sim *s, uint32_t node, const struct hc_event *ev)
+{
+	step(s, node, ev);
 }
 
 void sim_do(struct sim *s, uint32_t node, void (*fn)(struct hc_core *c, void *arg), void *arg)

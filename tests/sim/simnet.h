@@ -52,6 +52,8 @@ struct sim_args {
 	/* a numbered message of that life of `from` was taken by the core, or NULL */
 	void (*took)(struct sim *s, uint32_t node, uint32_t from, uint32_t life,
 		     const struct hc_frame *f, void *arg);
+	/* a frame for a client of the node, or NULL: there are no clients */
+	void (*reply)(struct sim *s, uint32_t node, const struct hc_action *a, void *arg);
 	void *arg;
 };
 
@@ -82,6 +84,8 @@ void sim_go(struct sim *s, uint32_t node);
 void sim_reset(struct sim *s, uint32_t a, uint32_t b, uint16_t end);
 /* As a part of the node's step: what the rest of a core would do of itself. */
 void sim_do(struct sim *s, uint32_t node, void (*fn)(struct hc_core *c, void *arg), void *arg);
+/* An event of its own, at once: a request of a client, a device. */
+void sim_feed(struct sim *s, uint32_t node, const struct hc_event *ev);
 /* Another daemon with the identity of `as` on the node, from the next start on. */
 void sim_impersonate(struct sim *s, uint32_t node, uint32_t as);
 

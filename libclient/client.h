@@ -208,6 +208,7 @@ struct hcomm_session {
 	struct hc_domain *domains;
 	struct hc_shared *shared; /* those of all domains, also of ended ones that are in use */
 	uint32_t fetching;        /* long values on their way */
+	pthread_cond_t turn;      /* one of them has come */
 	struct hc_status_slab *status_slabs;
 	bool status_lost;            /* one came and could not be mapped */
 	struct hc_channel *channels; /* chan.h */
@@ -295,6 +296,8 @@ void hc_send_notice(struct hcomm_session *s, const struct hc_desc *d, const void
 int hc_wait_read(struct hcomm_session *s, uint64_t deadline, bool brief);
 /* Sleep until woken by the reader. 0 or TIMEOUT. */
 int hc_wait_sleep(struct hcomm_session *s, struct hc_sleeper *me, uint64_t deadline);
+/* The same on a condition of one's own, for what no packet brings: never offered the role. */
+int hc_wait_apart(struct hcomm_session *s, pthread_cond_t *cond, uint64_t deadline);
 void hc_wait_pass_on(struct hcomm_session *s);
 /* A packet and its descriptor (-1: none), over the connection that there is; see hc_conn_send. */
 int hc_wait_send(struct hcomm_session *s, const uint8_t *packet, size_t len, int pass,

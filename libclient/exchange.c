@@ -18,8 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FETCHES  4u /* long values on their way to one session */
-#define FETCH_MS 1u /* how often one who waits for its turn looks */
+#define FETCHES 4u /* long values on their way to one session */
 
 /* ---- what we put ---- */
 
@@ -206,17 +205,9 @@ static int ask(struct hc_shared *sh, const struct hc_m_get *m, uint64_t deadline
 
 static int await_turn(struct hcomm_session *s, uint64_t deadline)
 {
-	uint64_t until;
-
-	while (s->fetching >= FETCHES) {
-		struct hc_sleeper me = {.events = false};
-
-		until = hc_deadline(FETCH_MS);
-		if (until >= deadline)
+	while (s->fetching >= FETCHES)
+		if (hc_wait_apart(s, &s->turn, deadline))
 			return hc_refuse(HC_E_TIMEOUT, "other values are still on their way");
-		hc_wait_sleep(s, &me, until);
-		hc_wait_pass_on(s); /* the reader's role may have been offered to us */
-	}
 	return 0;
 }
 
@@ -238,6 +229,7 @@ static int fetch(struct hc_shared *sh, struct hc_m_get *m, void *value, uint32_t
 	s->fetching++;
 	r = ask(sh, m, deadline, &c, &a);
 	s->fetching--;
+	pthread_cond_signal(&s->turn);
 	if (!r)
 		r = give(hc_str_copy(m->key, key, sizeof(key)), a.value.p, a.bytes, value, room);
 	*version = a.version;

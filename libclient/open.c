@@ -196,6 +196,7 @@ static struct hcomm_session *make(const struct hc_env *env)
 		return NULL;
 	}
 	pthread_mutex_init(&s->lock, NULL);
+	pthread_cond_init(&s->turn, NULL);
 	s->env = *env;
 	s->fd = s->poll_fd = s->wake_fd = s->log_fd = -1;
 	s->last_event = &s->first_event;
@@ -311,6 +312,7 @@ HC_EXPORT void hcomm_close(struct hcomm_session *session)
 	hc_shared_free_all(session, true);
 	free_maps(session, true);
 	hc_process_leave(session->stamp);
+	pthread_cond_destroy(&session->turn);
 	pthread_mutex_destroy(&session->lock);
 	free(session);
 }

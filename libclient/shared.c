@@ -146,6 +146,15 @@ int hc_shared_ranks(const struct hc_shared *sh, struct hc_arr *ranks, uint8_t **
 	return 0;
 }
 
+static void pause_until(struct hcomm_session *s, uint64_t until)
+{
+	pthread_cond_t none = PTHREAD_COND_INITIALIZER;
+
+	while (hc_now() < until)
+		hc_wait_apart(s, &none, until);
+	pthread_cond_destroy(&none);
+}
+
 int hc_shared_ask(struct hc_shared *sh, struct hc_call *c, const struct hc_desc *desc,
 		  const void *msg, uint64_t deadline)
 {
@@ -164,12 +173,7 @@ int hc_shared_ask(struct hc_shared *sh, struct hc_call *c, const struct hc_desc 
 		until = hc_deadline(ms < 1000 ? ms + 1 : 1000);
 		if (until >= deadline)
 			return r;
-		while (hc_now() < until) {
-			struct hc_sleeper me = {.events = false};
-
-			hc_wait_sleep(s, &me, until);
-			hc_wait_pass_on(s); /* the reader's role may have been offered to us */
-		}
+		pause_until(s, until);
 		hc_call_fini(c);
 		hc_call_init(c, want);
 	}

@@ -5,8 +5,9 @@
  * Of all threads that wait for something, one has the reader's role: it blocks in recvmsg without
  * the lock, then takes the packet apart under it and wakes those whose answer was in it. The
  * others sleep on a condition of their own. A reader that has what it waited for gives the role to
- * a sleeper and goes. So there is no thread of ours, and a request that is alone pays for nothing
- * but its send and its recvmsg.
+ * a sleeper and goes. One that waits for no packet (a pause, a turn) is no such sleeper: many of
+ * those would hand the role to each other and never to one who reads. So there is no thread of
+ * ours, and a request that is alone pays for nothing but its send and its recvmsg.
  *
  * When the connection is lost, what was in flight is answered PEER_CLOSED and sent again over a
  * new connection, a few times and up to the caller's deadline; the daemon knows a repeated request
@@ -59,21 +60,30 @@ static void delist(struct hc_sleeper *w)
 		w->next->link = w->link;
 }
 
-int hc_wait_sleep(struct hcomm_session *s, struct hc_sleeper *me, uint64_t deadline)
+int hc_wait_apart(struct hcomm_session *s, pthread_cond_t *cond, uint64_t deadline)
 {
 	struct timespec t = {.tv_sec = (time_t)(deadline / HC_SECOND),
 			     .tv_nsec = (long)(deadline % HC_SECOND)};
+
+	if (deadline == HC_FOREVER) {
+		pthread_cond_wait(cond, &s->lock);
+		return 0;
+	}
+	return pthread_cond_clockwait(cond, &s->lock, CLOCK_MONOTONIC, &t) == ETIMEDOUT
+		       ? HC_E_TIMEOUT
+		       : 0;
+}
+
+int hc_wait_sleep(struct hcomm_session *s, struct hc_sleeper *me, uint64_t deadline)
+{
 	int r;
 
 	pthread_cond_init(&me->cond, NULL);
 	enlist(s, me);
-	if (deadline == HC_FOREVER)
-		r = pthread_cond_wait(&me->cond, &s->lock);
-	else
-		r = pthread_cond_clockwait(&me->cond, &s->lock, CLOCK_MONOTONIC, &t);
+	r = hc_wait_apart(s, &me->cond, deadline);
 	delist(me);
 	pthread_cond_destroy(&me->cond);
-	return r == ETIMEDOUT ? HC_E_TIMEOUT : 0;
+	return r;
 }
 
 void hc_wait_pass_on(struct hcomm_session *s)

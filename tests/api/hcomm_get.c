@@ -7,7 +7,7 @@
 
 #include <pthread.h>
 
-enum { GETTERS = 40, BYTES = 32768 };
+enum { GETTERS = 400, BYTES = 32768 };
 
 struct call {
 	hcomm_domain domain;
@@ -27,7 +27,10 @@ static void *call_get(void *arg)
 	return NULL;
 }
 
-/* Many threads of one process, and a long value: more than may be queued for it at once. */
+/*
+ * Many threads of one process, and a long value: more than may be queued for it at once. Those that
+ * wait for their turn must not keep the reader's role from those whose turn it is.
+ */
 START_TEST(all_who_wait_get_it)
 {
 	static struct call c[GETTERS];

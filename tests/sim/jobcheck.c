@@ -7,8 +7,8 @@
  */
 #include "jobsimp.h"
 
-#include "digest.h"
 #include "net.h"
+#include "who.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -129,6 +129,11 @@ void job_check_record(struct job_world *w, uint32_t node, const struct job_recor
 	if (!is_stored(w, node, r))
 		job_broken(w, "node %u: %016" PRIx64 " is published as %s, and that is not stored",
 			   node, r->id, hc_word_domain_state(r->state));
+	d->lost = d->lost || r->state == HC_W_domain_state_DAMAGED ||
+		  r->cause_kind == HC_W_event_code_RANK_DIED ||
+		  r->cause_kind == HC_W_event_code_RANK_ABORTED ||
+		  r->cause_kind == HC_W_event_code_NODE_UNREACHABLE ||
+		  r->cause_kind == HC_W_event_code_NODE_REBORN;
 	if (r->state != HC_W_domain_state_ACTIVE)
 		return;
 	d->active = true;
@@ -246,25 +251,53 @@ static const char *part_unsettled(struct job_world *w, uint32_t node, const stru
 	return NULL;
 }
 
+/* A node of which a home says that ranks live there has them. */
+static const char *home_unsettled(struct job_world *w, uint32_t node, const struct hc_home *h,
+				  char *text, size_t bytes)
+{
+	struct hc_core *c = sim_core(w->sim, node), *d;
+	uint32_t i, at, n;
+
+	if (h->state < HC_W_domain_state_ACTIVE)
+		return say(text, bytes, "node %u: %016" PRIx64 " is %s still", node, h->id,
+			   hc_word_domain_state(h->state));
+	for (i = 0; i < h->nranks; i++) {
+		const struct hc_place *pl = &c->places[h->places + i];
+
+		if (!hc_who_lives(pl))
+			continue;
+		at = hc_who(c, pl)->node == HC_SELF_NODE ? node : node_of(c, hc_who(c, pl)->node);
+		d = sim_core(w->sim, at);
+		n = d ? hc_index_find(&d->part_by_id, h->id) : HC_NONE;
+		if (n == HC_NONE || d->parts[n].orphan)
+			return say(text, bytes,
+				   "node %u: %016" PRIx64
+				   " is %s, rank %u lives on node %u, and that "
+				   "one has %s",
+				   node, h->id, hc_word_domain_state(h->state), i, at,
+				   n == HC_NONE ? "nothing of it" : "an orphan");
+		if (d->parts[n].number < h->number)
+			return say(text, bytes,
+				   "node %u: %016" PRIx64 " is in number %u, on node %u in %u",
+				   node, h->id, h->number, at, d->parts[n].number);
+	}
+	return NULL;
+}
+
 static const char *node_unsettled(struct job_world *w, uint32_t node, char *text, size_t bytes)
 {
 	const struct hc_core *c = sim_core(w->sim, node);
 	const char *why = NULL;
-	uint32_t i, at;
+	uint32_t i;
 
 	if (!c)
 		return say(text, bytes, "node %u has no daemon", node);
 	for (i = 0; i < c->part_pool.fresh && !why; i++)
 		if (c->parts[i].state != HC_W_domain_state_NONE)
 			why = part_unsettled(w, node, &c->parts[i], text, bytes);
-	for (i = 1; i < c->nnodes && !why; i++) {
-		struct hc_core *d = sim_core(w->sim, at = node_of(c, i));
-		const uint32_t back = d ? hc_core_find_node(d, c->self.node_id) : HC_NONE;
-
-		if (c->nodes[i].digest != (back == HC_NONE ? 0 : d->nodes[back].digest))
-			why = say(text, bytes, "nodes %u and %u do not share the same domains",
-				  node, at);
-	}
+	for (i = 0; i < c->home_pool.fresh && !why; i++)
+		if (c->homes[i].id)
+			why = home_unsettled(w, node, &c->homes[i], text, bytes);
 	return why;
 }
 

@@ -156,7 +156,7 @@ struct hc_part {
 	uint32_t home_life;
 };
 
-enum hc_part_step { PART_NOTHING, PART_PREPARING, PART_COMMITTING };
+enum hc_part_step { PART_NOTHING, PART_PREPARING };
 
 #define HC_MISSING 16u /* ranks that have not come, as other nodes than the home are told them */
 struct hc_part_busy {

@@ -46,6 +46,7 @@ void hc_home_learn(struct hc_core *c, const struct hc_roster *t)
 		.hash = {t->hash[0], t->hash[1]}, .nranks = t->nranks, .serial = c->roll_serial};
 	for (i = 0; i < t->nranks; i++, e++) {
 		e->addr = t->ranks[i].addr;
+		e->host = t->servers[t->ranks[i].server].host_ip;
 		e->device = t->ranks[i].device;
 		hc_str_copy(hc_str(t->servers[t->ranks[i].server].name), e->server,
 			    sizeof(e->server));

@@ -747,7 +747,7 @@ void hc_home_form_timeout(struct hc_core *c, struct hc_home *h)
 	int r;
 
 	if (h->step == HOME_PREPARING) {
-		HC_TEXT(text, "a node did not answer PREPARE within prepare_limit_s");
+		hc_missing_prepared(c, h, text, sizeof(text));
 		if (w->channels && w->wait)
 			HC_TEXT(text,
 				"the %u channels of %u MB/s from each rank to the next, that the "

@@ -11,6 +11,7 @@
 #include "home.h"
 #include "net.h"
 #include "part.h"
+#include "who.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -148,6 +149,33 @@ bool hc_missing_tell(struct hc_core *c, struct hc_home *h)
 	hc_home_each_node(c, h, send);
 	hc_missing_alarm(c, h);
 	return true;
+}
+
+/* The nodes that are waited for, each with its first rank. */
+void hc_missing_prepared(struct hc_core *c, struct hc_home *h, char *text, size_t bytes)
+{
+	const unsigned long long tenths = c->set.prepare_limit_ns / 100000000u;
+	const struct hc_known_node *n;
+	const char *between = "";
+	size_t at = 0;
+	uint32_t i, node;
+
+	c->node_round++;
+	for (i = 0; i < h->nranks && at + 200 < bytes; i++) {
+		node = hc_who(c, hc_home_place(c, h, i))->node;
+		if (hc_home_place(c, h, i)->heard || c->node_mark[node] == c->node_round)
+			continue;
+		c->node_mark[node] = c->node_round;
+		n = &c->nodes[node];
+		at += (size_t)snprintf(text + at, bytes - at, "%srank %u on node %.64s%s%.60s",
+				       between, i, n->name,
+				       n->away ? ", which cannot be reached: " : "",
+				       n->away ? n->why : "");
+		between = "; ";
+	}
+	snprintf(text + at, bytes - at,
+		 ": no answer to whether it can take part within %llu.%llu s (prepare_limit_s)",
+		 tenths / 10, tenths % 10);
 }
 
 /* ---- at the others ---- */

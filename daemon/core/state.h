@@ -327,7 +327,7 @@ struct hc_batch {
 /* What the last rank tables of this node said of their ranks: names for those who do not come. */
 #define HC_ROLLS 32u
 struct hc_roll_entry {
-	struct hc_addr addr;
+	struct hc_addr addr, host; /* of the device; host_ip of its server */
 	uint32_t device;
 	char server[36];
 };

@@ -242,7 +242,9 @@ START_TEST(prepare_is_not_answered)
 	world_advance(&w, 10000);
 	ck_assert_int_eq(a0->code, HC_E_TIMEOUT);
 	ck_assert_int_eq(b1->code, HC_E_TIMEOUT);
-	ck_assert_str_eq(b1->text, "a node did not answer PREPARE within prepare_limit_s");
+	ck_assert_str_eq(b1->text,
+			 "rank 1 on node b: no answer to whether it can take part within 10.0 s "
+			 "(prepare_limit_s)");
 	all_die();
 	end();
 }

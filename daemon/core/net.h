@@ -222,6 +222,7 @@ struct hc_conn {
 	uint64_t stream;               /* theirs */
 	uint64_t cookie;               /* of the daemon that spoke */
 	uint64_t said_stream, said_at; /* ours, as our hello said it, and when */
+	uint32_t said_ports;           /* hash of those that it announced */
 };
 
 /* A refusal that was told, so that it is not told again at once. */
@@ -311,6 +312,7 @@ uint32_t hc_port_of(const struct hc_core *c, const struct hc_addr *addr);
 struct hc_port_slot *hc_port_get(struct hc_core *c, uint32_t index);
 /* Our ports as peer_hello and peer_ports announce them; writes records to c->scratch. */
 void hc_port_announce(struct hc_core *c, struct hc_arr *out);
+uint32_t hc_port_hash(const struct hc_arr *announced);
 /* A dial to that address came back to ourselves. */
 void hc_port_ourselves(struct hc_core *c, const struct hc_addr *addr);
 

@@ -62,6 +62,7 @@ void hc_hello_say(struct hc_core *c, struct hc_conn *k)
 		k->said = true;
 	}
 	hc_port_announce(c, &m.ports);
+	k->said_ports = hc_port_hash(&m.ports);
 	hc_conn_send(c, k->number, 0, 0, &hc_desc_peer_hello, &m);
 }
 

@@ -220,6 +220,11 @@ uint64_t hc_loopnet_refused(const struct hc_loopnet *n)
 	return counts.shorts + counts.foreign + counts.versions + counts.keys + counts.tags;
 }
 
+void hc_loopnet_strangers(const struct hc_loopnet *n, struct hc_peers_counts *counts)
+{
+	hc_peers_counts(n->peers, counts);
+}
+
 void hc_loopnet_free(struct hc_loopnet *n)
 {
 	if (!n)

@@ -41,6 +41,9 @@ void hc_loopnet_flush(struct hc_loopnet *net, uint32_t limit_ms);
 
 /* Datagrams that were dropped before the core saw them. */
 uint64_t hc_loopnet_refused(const struct hc_loopnet *net);
+/* Who came and was turned away before it had proven to be a node. */
+struct hc_peers_counts;
+void hc_loopnet_strangers(const struct hc_loopnet *net, struct hc_peers_counts *counts);
 
 /* The loop's calls. */
 void hc_loopnet_perform(struct hc_loopnet *net, const struct hc_action *a);

@@ -194,7 +194,8 @@ static void tell_stranger(struct conn *c)
 	} else {
 		n->strangers++;
 		hc_log(c->end == HC_W_conn_end_CLOSED ? HC_LOG_DEBUG : HC_LOG_WARN,
-		       "%s is turned away at %s: %s", from, at, c->text);
+		       "%s is turned away at %s: %s", from, at,
+		       c->text[0] ? c->text : hc_word_conn_end(c->end));
 	}
 }
 
@@ -398,8 +399,9 @@ static void on_event(struct bufferevent *bev, short what, void *arg)
 	} else if (c->state == PROVING) {
 		fail_proving(c);
 	} else if (c->state == OPEN) {
+		/* the word for a closed connection says all */
 		fail(c, HC_W_conn_end_CLOSED, what & BEV_EVENT_ERROR ? error : 0,
-		     what & BEV_EVENT_EOF ? "closed" : "reset");
+		     what & BEV_EVENT_EOF ? "" : "reset");
 	} /* CLOSING: the other end is done as well */
 	ERR_clear_error();
 	lose(c);

@@ -460,7 +460,8 @@ static void store(struct hc_core *c, struct hc_part *p, enum hc_part_step step)
 {
 	struct hc_part_busy *b = hc_part_busy(c, p);
 
-	b->stored = hc_row_put_part(c, p);
+	b->stored = hc_row_put_part(
+		c, p, step == PART_COMMITTING ? (uint8_t)HC_W_domain_state_ACTIVE : p->state);
 	if (!b->step)
 		hc_list_push(&c->storing, &c->store_links, hc_part_busy_number(c, p));
 	b->step = (uint8_t)step;

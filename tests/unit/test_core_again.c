@@ -12,6 +12,7 @@
 #include "again.h"
 #include "away.h"
 #include "pages.h"
+#include "state.h"
 #include "suite.h"
 #include "world.h"
 
@@ -260,6 +261,8 @@ static void all_die(void)
 	for (i = 0; i < w.nclients; i++)
 		if (w.clients[i]->open)
 			world_die(&w, w.clients[i]);
+	for (i = 0; i < RANKS; i++) /* those that have not come back */
+		world_dead(&w, node_of(i), 100 + i);
 	world_advance(&w, 130000);
 	world_check_empty(&w);
 	world_end(&w);
@@ -506,10 +509,129 @@ START_TEST(killed_while_a_rank_aborts)
 }
 END_TEST
 
+/* ---- who does not come ---- */
+
+static void lose_all(void)
+{
+	while (world_drop(&w, 0, 1) || world_drop(&w, 1, 0))
+		;
+}
+
+/* It starts alone. For daemon_grace it is as it was; then the other node is away, and at last lost.
+ */
+START_TEST(alone_after_the_start)
+{
+	const uint32_t victim = (uint32_t)_i, other = !victim;
+
+	doing = DO_NOTHING;
+	seed = 1;
+	formed();
+	w.hold[0][1] = w.hold[1][0] = true;
+	world_restart(&w, victim);
+	ck_assert_int_eq(state_of(victim), HC_W_domain_state_ACTIVE);
+	world_query(&w, connect_rank(victim ? 1 : 0), HC_VIEW_domain, 0, 0, 0);
+	ck_assert_uint_eq(w.clients[w.nclients - 1]->nrows, 1);
+	world_advance(&w, 4900);
+	ck_assert_int_eq(state_of(victim), HC_W_domain_state_ACTIVE);
+	world_advance(&w, 200);
+	ck_assert_int_eq(state_of(victim), HC_W_domain_state_SUSPENDED);
+	ck_assert_msg(strstr(world_record(&w, victim, id)->cause,
+			     victim ? "node a, cannot be reached: not connected within 5000 ms"
+				    : "node b cannot be reached: not connected within 5000 ms"),
+		      "%s", world_record(&w, victim, id)->cause);
+	lose_all();
+	hold(false);
+	meet(victim, other);
+	meet(other, victim);
+	world_settle(&w);
+	ck_assert_int_eq(state_of(0), HC_W_domain_state_ACTIVE);
+	ck_assert_int_eq(state_of(1), HC_W_domain_state_ACTIVE);
+	all_die();
+}
+END_TEST
+
+/* The other one comes back, and has lost what it had: its row says which incarnation it was. */
+START_TEST(the_other_one_was_reborn_meanwhile)
+{
+	const uint32_t victim = (uint32_t)_i, other = !victim;
+
+	doing = DO_NOTHING;
+	seed = 1;
+	formed();
+	w.hold[0][1] = w.hold[1][0] = true;
+	world_restart(&w, victim);
+	hc_away_back(w.core[victim], w.node_of[victim][other], 777);
+	hc_again(w.core[victim], w.node_of[victim][other]);
+	world_settle(&w);
+	ck_assert_int_eq(state_of(victim), HC_W_domain_state_DAMAGED);
+	ck_assert_msg(strstr(world_record(&w, victim, id)->cause, "began anew"), "%s",
+		      world_record(&w, victim, id)->cause);
+	/* the old one is heard of once more: it is damaged there as well */
+	lose_all();
+	hold(false);
+	meet(other, victim);
+	hc_again(w.core[victim], w.node_of[victim][other]);
+	world_advance(&w, 1000);
+	ck_assert_int_eq(state_of(other), HC_W_domain_state_DAMAGED);
+	all_die();
+}
+END_TEST
+
+/* Prepared, and the home is gone for longer than prepare_limit_s: what was reserved is given back,
+ * also after a restart; and a home that had committed hears of it. */
+START_TEST(prepared_and_the_home_does_not_come)
+{
+	const bool restarts = _i & 1, committed = _i & 2;
+	uint32_t r;
+
+	doing = DO_JOIN;
+	seed = 1;
+	start();
+	while (next_join())
+		;
+	ck_assert(rank[0].joins);
+	all_die();
+	start();
+	w.hold[0][1] = true;
+	for (r = 0; r < RANKS; r++)
+		join(r);
+	while (strcmp(world_next_name(&w, 0, 1), "prepare") != 0)
+		ck_assert(world_carry(&w, 0, 1));
+	w.hold_store[0] = !committed;
+	ck_assert(world_carry(&w, 0, 1));
+	ck_assert_str_eq(world_next_name(&w, 0, 1), committed ? "commit" : "");
+	hold(true);
+	lose_all();
+	if (restarts) {
+		world_restart(&w, 1);
+		rank[1].joins = rank[3].joins = false;
+	}
+	hc_away_gone(w.core[1], w.node_of[1][0], "no path to it is left");
+	world_advance(&w, 12000);
+	ck_assert_uint_eq(w.core[1]->nseats, 0);
+	if (!restarts)
+		ck_assert_int_eq(rank[1].cl->code, HC_E_PEER_LOST);
+	lose_all();
+	hold(false);
+	meet(0, 1);
+	meet(1, 0);
+	world_advance(&w, 100);
+	look();
+	if (committed) {
+		ck_assert_int_eq(rank[0].code, 0);
+		ck_assert_int_eq(state_of(0), HC_W_domain_state_DAMAGED);
+	}
+	all_die();
+}
+END_TEST
+
 static void add(TCase *c)
 {
 	tcase_add_loop_test(c, killed_while_it_forms, 0, 2 * SEEDS);
 	tcase_add_loop_test(c, killed_at_rest, 0, 2);
+	tcase_add_loop_test(c, alone_after_the_start, 0, 2);
+	tcase_add_loop_test(c, the_other_one_was_reborn_meanwhile, 0, 2);
+	tcase_add_loop_test(c, prepared_and_the_home_does_not_come, 0, 4);
 	tcase_add_loop_test(c, killed_while_a_rank_leaves, 0, 4 * SEEDS);
 	tcase_add_loop_test(c, killed_while_it_is_destroyed, 0, 4 * SEEDS);
 	tcase_add_loop_test(c, killed_while_it_drains, 0, 4 * SEEDS);

@@ -611,7 +611,8 @@ static bool under_way(const struct hc_core *c)
 	return c->watch_from != c->watch_to || c->work.count || c->ring_used || c->over.count ||
 	       c->reaping.count || c->answering || c->batching.count || c->tell_storage ||
 	       c->waiters_ready.count || c->exch_over.count || c->wait_drops.count || c->sweeping ||
-	       c->sums || hc_again_ready(c) || c->seek_next != HC_NONE || stored_waits(c) || hc_drain_has_work(c);
+	       c->sums || hc_again_ready(c) || c->seek_next != HC_NONE || stored_waits(c) ||
+	       hc_drain_has_work(c);
 }
 
 /* One unit of what is under way; false when there is nothing. */

@@ -167,8 +167,8 @@ struct hc_part_busy {
 	struct hc_wish wish;     /* the same, as its limit */
 	uint32_t timeout_ms;
 	uint64_t parent; /* of a sub-domain */
-	bool prepared; /* while activating: reserved and stored */
-	bool missed;   /* while the commit is stored: the home has said more */
+	bool prepared;   /* while activating: reserved and stored */
+	bool missed;     /* while the commit is stored: the home has said more */
 	uint32_t arrived, nmissing, missing[HC_MISSING]; /* while forming, once the home told it */
 	bool told;
 	uint64_t cut;

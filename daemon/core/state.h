@@ -146,7 +146,7 @@ struct hc_part {
 	uint32_t name;          /* of core->names, HC_NONE */
 	uint32_t cause;         /* cell of core->causes, HC_NONE */
 	uint32_t busy;          /* of core->part_busy, HC_NONE at rest */
-	uint16_t home_node;
+	uint32_t home_node;
 	uint8_t order, state, priority, weight;
 	bool published;
 	bool kept;   /* rows of this part itself are stored, or on their way */

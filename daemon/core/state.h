@@ -155,7 +155,7 @@ struct hc_part {
 	uint32_t home_life;
 };
 
-enum hc_part_step { PART_NOTHING, PART_PREPARING, PART_COMMITTING };
+enum hc_part_step { PART_NOTHING, PART_PREPARING };
 
 #define HC_MISSING 16u /* ranks that have not come, as other nodes than the home are told them */
 struct hc_part_busy {
@@ -326,7 +326,7 @@ struct hc_batch {
 /* What the last rank tables of this node said of their ranks: names for those who do not come. */
 #define HC_ROLLS 32u
 struct hc_roll_entry {
-	struct hc_addr addr;
+	struct hc_addr addr, host; /* of the device; host_ip of its server */
 	uint32_t device;
 	char server[36];
 };

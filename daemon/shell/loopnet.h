@@ -51,5 +51,7 @@ void hc_loopnet_perform(struct hc_loopnet *net, const struct hc_action *a);
 void hc_loopnet_soon(struct hc_loopnet *net, const struct hc_out *out);
 void hc_loopnet_step_done(struct hc_loopnet *net);
 void hc_loopnet_drain(struct hc_loopnet *net);
+/* Messages for other nodes leave now. */
+void hc_loopnet_send(struct hc_loopnet *net);
 
 #endif

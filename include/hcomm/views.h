@@ -125,6 +125,7 @@ struct hcomm_view_member {
 	uint32_t uid; /* its user */
 	uint64_t begun; /* number of the last collective begun, as of the last sample */
 	uint32_t running; /* references held, as of the last sample */
+	char sign[HCOMM_NAME_BYTES]; /* of a rank that has not come: the last sign of life from its node, where known */
 	uint8_t reserved1_[4];
 };
 

@@ -401,10 +401,13 @@ struct hc_drain {
 };
 
 /* A node that something was heard of, by number; 0 is this one. Never forgotten. */
-/* Itself, its peers, and as many that were its peers: domains name them, so none is forgotten. */
+/*
+ * Itself, its peers, and as many that were its peers: domains name them, so none is forgotten.
+ * Without peers there may be others still, whoever brings their messages.
+ */
 static inline uint32_t hc_node_max(const struct hc_limits *lim)
 {
-	return 2 * lim->peers + 1;
+	return lim->peers ? 2 * lim->peers + 1 : 1024;
 }
 
 struct hc_known_node {

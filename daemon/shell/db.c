@@ -231,7 +231,8 @@ static int tune(struct hc_db *db)
 			"PRAGMA synchronous=NORMAL;"
 			"PRAGMA wal_autocheckpoint=1000;"
 			"PRAGMA journal_size_limit=4194304;"
-			"PRAGMA temp_store=MEMORY;");
+			"PRAGMA temp_store=MEMORY;"
+			"PRAGMA cache_size=-256;"); /* KiB: rows are written, not read */
 }
 
 static bool is_small(const char *path)

@@ -451,6 +451,7 @@ static void warm(void *at, size_t bytes)
 
 void hc_loop_expect(struct hc_loop *l, uint32_t rows, size_t bytes)
 {
+	l->now = hc_loop_now();
 	if (rows >= WARM_ROWS)
 		hc_core_expect(l->core, rows, bytes, warm);
 }
@@ -459,7 +460,7 @@ void hc_loop_row(struct hc_loop *l, struct hc_str row)
 {
 	struct hc_event ev = {.kind = HC_EV_ROW, .u.row = row};
 
-	feed(l, &ev);
+	feed_now(l, &ev);
 }
 
 void hc_loop_channel_row(struct hc_loop *l, struct hc_str row)

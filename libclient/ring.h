@@ -197,18 +197,38 @@ static inline __attribute__((always_inline)) void hc_ring_step(struct hc_ring_rx
 	hc_ring_notify(&rx->wait);
 }
 
+/* The second descriptor of two, before the first: that one is what the receiver looks at. */
+static inline __attribute__((always_inline)) void hc_ring_put_more(struct hc_ring_tx *tx,
+								   uint32_t position,
+								   const uint8_t *data, uint32_t n)
+{
+	struct hc_ring_desc *d = HC_RING_PLACE(tx, position);
+
+	hc_ring_copy(d->u.data, data, n);
+	atomic_store_explicit(&d->word, HC_RING_WORD(HC_RING_TURN_OF(position), HC_RING_MORE, 0),
+			      memory_order_relaxed);
+}
+
 /* 0 or as above. */
 static inline __attribute__((always_inline)) int hc_ring_send(struct hc_ring_tx *tx,
 							      const void *data, uint32_t bytes,
 							      struct hc_ring_time t)
 {
-	/* two are left: this one, and that of ABORT */
-	if (__builtin_expect(bytes > HC_RING_INLINE || tx->bad ||
-				     tx->position - tx->taken > HC_RING_SLOTS - 2,
+	uint32_t first = bytes, descs = 1;
+
+	/* three are left: two for the message, and that of ABORT */
+	if (__builtin_expect(bytes > 2 * HC_RING_INLINE || tx->bad ||
+				     tx->position - tx->taken > HC_RING_SLOTS - 3,
 			     0))
 		return hc_ring_send_slow(tx, data, bytes, t);
-	hc_ring_copy(HC_RING_PLACE(tx, tx->position)->u.data, data, bytes);
-	hc_ring_publish(tx, HC_RING_SMALL, bytes, 1);
+	if (bytes > HC_RING_INLINE) {
+		first = HC_RING_INLINE;
+		descs = 2;
+		hc_ring_put_more(tx, tx->position + 1, (const uint8_t *)data + first,
+				 bytes - first);
+	}
+	hc_ring_copy(HC_RING_PLACE(tx, tx->position)->u.data, data, first);
+	hc_ring_publish(tx, HC_RING_SMALL, bytes, descs);
 	return 0;
 }
 
@@ -239,11 +259,17 @@ static inline __attribute__((always_inline)) int hc_ring_recv(struct hc_ring_rx 
 		hc_ring_spun_well(&rx->wait);
 	/* one comparison for the kind and the length, whatever was written there */
 	n = (uint32_t)(word >> 32) ^ (uint32_t)HC_RING_SMALL << 28;
-	if (__builtin_expect(n > HC_RING_INLINE || n > *bytes, 0))
+	if (__builtin_expect(n > 2 * HC_RING_INLINE || n > *bytes, 0))
 		return hc_ring_recv_slow(rx, data, bytes, t);
-	hc_ring_copy(data, d->u.data, n);
 	*bytes = n;
-	hc_ring_step(rx, 1);
+	if (n > HC_RING_INLINE) {
+		hc_ring_copy((uint8_t *)data + HC_RING_INLINE, next->u.data, n - HC_RING_INLINE);
+		memcpy(data, d->u.data, HC_RING_INLINE);
+		hc_ring_step(rx, 2);
+	} else {
+		hc_ring_copy(data, d->u.data, n);
+		hc_ring_step(rx, 1);
+	}
 	return 0;
 }
 

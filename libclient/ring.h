@@ -148,31 +148,36 @@ int hc_ring_recv_slow(struct hc_ring_rx *rx, void *data, uint32_t *bytes, struct
 #define HC_RING_TURN_OF(position) ((uint32_t)((position) + 1))
 #define HC_RING_PLACE(half, at)   (&(half)->desc[(at) % HC_RING_SLOTS])
 
+/* Inlined, gcc would warn of lengths that the caller knows its buffer not to have. */
+#define HC_RING_ANY(pointer) __asm__("" : "+r"(pointer))
+
 /*
- * Up to a descriptor's worth, in whole words: neither a call nor a loop. Never wider than what
- * the same length was written with, so that a processor can hand a store on to the load.
+ * Up to a descriptor's worth, in whole words: neither a call nor a loop. The least first, since
+ * the longer ones take longer anyway.
  */
 static inline __attribute__((always_inline)) void hc_ring_copy(uint8_t *to, const uint8_t *from,
 							       uint32_t n)
 {
-	if (n == HC_RING_INLINE) {
+	if (n <= 16) {
+		if (n >= 8) {
+			memcpy(to, from, 8);
+			memcpy(to + n - 8, from + n - 8, 8);
+		} else if (n >= 4) {
+			memcpy(to, from, 4);
+			memcpy(to + n - 4, from + n - 4, 4);
+		} else if (n) {
+			to[0] = from[0];
+			to[n / 2] = from[n / 2];
+			to[n - 1] = from[n - 1];
+		}
+	} else if (n == HC_RING_INLINE) {
 		memcpy(to, from, HC_RING_INLINE);
 	} else if (n >= 32) {
 		memcpy(to, from, 32);
 		memcpy(to + n - 32, from + n - 32, 32);
-	} else if (n >= 16) {
+	} else {
 		memcpy(to, from, 16);
 		memcpy(to + n - 16, from + n - 16, 16);
-	} else if (n >= 8) {
-		memcpy(to, from, 8);
-		memcpy(to + n - 8, from + n - 8, 8);
-	} else if (n >= 4) {
-		memcpy(to, from, 4);
-		memcpy(to + n - 4, from + n - 4, 4);
-	} else if (n) {
-		to[0] = from[0];
-		to[n / 2] = from[n / 2];
-		to[n - 1] = from[n - 1];
 	}
 }
 
@@ -215,7 +220,9 @@ static inline __attribute__((always_inline)) int hc_ring_send(struct hc_ring_tx 
 							      struct hc_ring_time t)
 {
 	uint32_t first = bytes, descs = 1;
+	const uint8_t *from = data;
 
+	HC_RING_ANY(from);
 	/* three are left: two for the message, and that of ABORT */
 	if (__builtin_expect(bytes > 2 * HC_RING_INLINE || tx->bad ||
 				     tx->position - tx->taken > HC_RING_SLOTS - 3,
@@ -224,10 +231,9 @@ static inline __attribute__((always_inline)) int hc_ring_send(struct hc_ring_tx 
 	if (bytes > HC_RING_INLINE) {
 		first = HC_RING_INLINE;
 		descs = 2;
-		hc_ring_put_more(tx, tx->position + 1, (const uint8_t *)data + first,
-				 bytes - first);
+		hc_ring_put_more(tx, tx->position + 1, from + first, bytes - first);
 	}
-	hc_ring_copy(HC_RING_PLACE(tx, tx->position)->u.data, data, first);
+	hc_ring_copy(HC_RING_PLACE(tx, tx->position)->u.data, from, first);
 	hc_ring_publish(tx, HC_RING_SMALL, bytes, descs);
 	return 0;
 }
@@ -241,8 +247,10 @@ static inline __attribute__((always_inline)) int hc_ring_recv(struct hc_ring_rx 
 	const struct hc_ring_desc *next = HC_RING_PLACE(rx, rx->position + 1);
 	uint32_t i = 0, most = rx->wait.here || !t.ms ? 0 : rx->wait.spins, n;
 	uint32_t turn = HC_RING_TURN_OF(rx->position);
+	uint8_t *to = data;
 	uint64_t word;
 
+	HC_RING_ANY(to);
 	if (__builtin_expect(rx->bad || rx->total, 0))
 		return hc_ring_recv_slow(rx, data, bytes, t);
 	while (word = atomic_load_explicit(&d->word, memory_order_acquire),
@@ -263,11 +271,11 @@ static inline __attribute__((always_inline)) int hc_ring_recv(struct hc_ring_rx 
 		return hc_ring_recv_slow(rx, data, bytes, t);
 	*bytes = n;
 	if (n > HC_RING_INLINE) {
-		hc_ring_copy((uint8_t *)data + HC_RING_INLINE, next->u.data, n - HC_RING_INLINE);
-		memcpy(data, d->u.data, HC_RING_INLINE);
+		hc_ring_copy(to + HC_RING_INLINE, next->u.data, n - HC_RING_INLINE);
+		hc_ring_copy(to, d->u.data, HC_RING_INLINE);
 		hc_ring_step(rx, 2);
 	} else {
-		hc_ring_copy(data, d->u.data, n);
+		hc_ring_copy(to, d->u.data, n);
 		hc_ring_step(rx, 1);
 	}
 	return 0;

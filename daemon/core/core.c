@@ -107,6 +107,7 @@ static void lay_out(struct hc_core *c, struct hc_mem *m, const struct hc_limits 
 	c->home_busy = hc_mem_take(m, lim->domains, sizeof(*c->home_busy));
 	hc_pool_init(&c->home_busy_pool, m, lim->domains);
 	hc_index_init_in(&c->home_by_key, m, lim->domains, c->home_busy, key_a);
+	hc_index_init_in(&c->home_by_parent, m, lim->domains, c->home_busy, parent);
 	c->places = hc_mem_take(m, lim->ranks, sizeof(*c->places));
 	hc_spans_init(&c->place_spans, m, lim->ranks);
 	c->patience = hc_mem_take(m, lim->ranks, sizeof(*c->patience));

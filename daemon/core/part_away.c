@@ -105,7 +105,7 @@ bool hc_part_look(struct hc_core *c, struct hc_part *p)
 	if (p->state == HC_W_domain_state_NONE || p->home_node == HC_SELF_NODE || p->orphan ||
 	    p->state >= HC_W_domain_state_DESTROYED)
 		return false;
-	if (p->id && p->home_life != n->life) {
+	if (p->home_life != n->life) {
 		lose(c, p);
 		return true;
 	}

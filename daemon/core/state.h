@@ -232,6 +232,7 @@ struct hc_home_busy {
 	uint32_t pending;
 	/* while it forms */
 	uint64_t key_a, key_b, list_a, list_b;
+	uint64_t parent;   /* of a sub-domain: id, 0 = it is none */
 	uint64_t first;    /* first arrival */
 	uint64_t tell_at;  /* who is missing, to other nodes; 0 = nothing new */
 	bool afar;         /* a rank of another node has come */
@@ -282,21 +283,22 @@ struct hc_ask {
 	bool active;   /* at a home: for the activation, not for the end */
 };
 
-/* A split under way at the home of its parent: what each rank has said. */
+/* A split at the home of its parent: what each rank has said. */
 #define HC_GATHERS 256u
 struct hc_voice {
-	uint64_t ticket;
+	uint64_t ticket, number; /* number: which split of its process that is, 0 = not said */
 	uint32_t node, sorted;
 	int32_t color, key;
-	bool here;
+	bool here, due; /* due: it is to be answered */
 };
+enum hc_gather_state { GATHER_FREE, GATHER_OPEN, GATHER_ANSWERING, GATHER_KEPT };
 struct hc_gather {
-	uint64_t parent; /* 0 = free */
+	uint64_t parent;
 	uint64_t serial;
 	uint32_t epoch, nranks, count, first, cursor;
-	uint8_t order;
-	bool answering;
-	uint16_t code; /* of the answers: 0, or why there is no group */
+	uint32_t due;         /* answers */
+	uint8_t order, state; /* enum hc_gather_state */
+	uint16_t code;        /* of the answers: 0, or why there is no group */
 	char text[256];
 };
 
@@ -471,8 +473,9 @@ struct hc_core {
 	struct hc_home *homes;
 	struct hc_pool home_pool;
 	struct hc_index home_by_id;
-	struct hc_index home_by_key;  /* of busy sides, while they form */
-	struct hc_index home_by_name; /* of names */
+	struct hc_index home_by_key;    /* of busy sides, while they form */
+	struct hc_index home_by_parent; /* the same of sub-domains */
+	struct hc_index home_by_name;   /* of names */
 	struct hc_home_busy *home_busy;
 	struct hc_pool home_busy_pool;
 	struct hc_place *places;

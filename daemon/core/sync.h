@@ -38,6 +38,8 @@ void hc_sync_on_done(struct hc_core *c, const struct hc_m_exch_done *m);
 uint32_t hc_sync_untold(const struct hc_core *c, const struct hc_part *p);
 /* The part is over: so is its page. */
 void hc_sync_part_over(struct hc_core *c, struct hc_part *p);
+/* Answer those who wait for a home that was lost; false when there was no room for all. */
+bool hc_sync_lost(struct hc_core *c);
 void hc_sync_session_lost(struct hc_core *c, uint64_t session);
 /* A home hears of one who waits no more; false when there is none. */
 bool hc_sync_work(struct hc_core *c);

@@ -92,7 +92,8 @@ help:
 #: make check [T=name] [SAN=asan|tsan]   the tests
 #: make check-long         the long tests
 #: make check-bigendian     tests of bytes and of the core for s390x, emulated
-#: make sim SEED= SEEDS= NODES= MINUTES=   clusters under faults, in simulated time
+#: make sim SEED= SEEDS= NODES= MINUTES=   clusters under faults, in simulated time; SIM=--paths or
+#:                         --jobs: peers and paths, or domains, alone
 #: make sim-same           the same seeds, built by gcc and by clang with sanitizers: one hash
 #: make bench [B=name]     the benchmarks, JSON lines
 #: make deps-bench         packages of the peers that the benchmarks compare with
@@ -229,7 +230,7 @@ $(O)/sim: $(O)/obj/tests/sim/main.o $(O)/libhctest.a $(O)/libhccore.a $(O)/libhc
 	$(call say,cc)
 	$(Q)$(CC) $(BASE) -o $@ $< -Wl,--start-group $(O)/libhctest.a $(O)/libhccore.a $(O)/libhcproto.a -Wl,--end-group $(call obj,daemon/shell/panic.c) $(LDFLAGS)
 sim: $(O)/sim
-	@$(O)/sim $(if $(SEED),--seed $(SEED)) $(if $(SEEDS),--seeds $(SEEDS)) $(if $(NODES),--nodes $(NODES)) $(if $(MINUTES),--minutes $(MINUTES))
+	@$(O)/sim $(SIM) $(if $(SEED),--seed $(SEED)) $(if $(SEEDS),--seeds $(SEEDS)) $(if $(NODES),--nodes $(NODES)) $(if $(MINUTES),--minutes $(MINUTES))
 sim-same:
 	@O=$(O) SEED=$(SEED) SEEDS=$(SEEDS) NODES=$(NODES) tests/sim/same.sh
 
@@ -281,8 +282,11 @@ $(O)/bench/bench_commit: LDFLAGS += $(libs-hcommd)
 $(O)/bench/bench_admission: $(O)/libhcshell.a $(O)/libhccore.a $(O)/libhcconf.a $(O)/libhcfile.a
 $(O)/bench/bench_admission: LDFLAGS += $(libs-hcommd)
 # the crowd speaks as a daemon does
-$(O)/bench/bench_beats $(O)/bench/bench_false_alarms: $(O)/libhcshell.a $(O)/libhccore.a $(O)/libhcconf.a $(O)/libhcfile.a
-$(O)/bench/bench_beats $(O)/bench/bench_false_alarms: LDFLAGS += $(libs-hcommd)
+$(O)/bench/bench_beats $(O)/bench/bench_detect_old $(O)/bench/bench_false_alarms: $(O)/libhcshell.a $(O)/libhccore.a $(O)/libhcconf.a $(O)/libhcfile.a
+$(O)/bench/bench_beats $(O)/bench/bench_detect_old $(O)/bench/bench_false_alarms: LDFLAGS += $(libs-hcommd)
+# its floor uses the daemon's TLS
+$(O)/bench/bench_domain_create: $(O)/libhcshell.a $(O)/libhccore.a $(O)/libhcconf.a $(O)/libhcfile.a
+$(O)/bench/bench_domain_create: LDFLAGS += $(libs-hcommd)
 bench: all $(bench-progs)
 	@O=$(O) tests/bench/run.sh "$(B)" $(bench-progs)
 

@@ -464,10 +464,9 @@ static void answer_prepare(struct hc_core *c, struct hc_part *p, uint32_t node, 
 	hc_emit_send(c, node, &hc_desc_prepared, &m);
 }
 
-/* Store this node's rows; the part goes on with its step when they are. */
-static void store(struct hc_core *c, struct hc_part *p, enum hc_part_step step)
+/* Store this node's rows. */
+static uint64_t store(struct hc_core *c, struct hc_part *p)
 {
-	struct hc_part_busy *b = hc_part_busy(c, p);
 	struct hc_m_domain_row row = {.id = p->id,
 				      .epoch = p->epoch,
 				      .state = p->state,
@@ -494,11 +493,19 @@ static void store(struct hc_core *c, struct hc_part *p, enum hc_part_step step)
 		hc_assert(!hc_arr_put(&row.members, c->scratch, HC_OUT_BYTES, &hc_desc_member_row,
 				      HC_PROTO_MAX, &r));
 	}
-	b->stored = hc_emit_put_domain(c, p->id, &row);
 	p->kept = true;
+	return hc_emit_put_domain(c, p->id, &row);
+}
+
+/* The answer to PREPARE waits for the row. */
+static void store_prepared(struct hc_core *c, struct hc_part *p)
+{
+	struct hc_part_busy *b = hc_part_busy(c, p);
+
+	b->stored = store(c, p);
 	if (!b->step)
 		hc_list_push(&c->storing, &c->store_links, hc_part_busy_number(c, p));
-	b->step = (uint8_t)step;
+	b->step = PART_PREPARING;
 }
 
 void hc_part_on_prepare(struct hc_core *c, uint32_t node, const struct hc_m_prepare *m)
@@ -542,7 +549,7 @@ void hc_part_reserved(struct hc_core *c, struct hc_part *p, bool persist, int co
 	if (code || !persist)
 		answer_prepare(c, p, p->home_node, code, retry_ms, text);
 	else
-		store(c, p, PART_PREPARING);
+		store_prepared(c, p);
 }
 
 static void open_part(struct hc_core *c, struct hc_part *p)
@@ -567,10 +574,10 @@ void hc_part_on_commit(struct hc_core *c, uint32_t node, const struct hc_m_commi
 		return;
 	p->nranks = m->nranks;
 	p->number = m->number;
-	if (m->stored && node == HC_SELF_NODE)
-		open_part(c, p);
-	else
-		store(c, p, PART_COMMITTING);
+	open_part(c, p);
+	/* not waited for: should it be lost, what was prepared is stored, and the home knows */
+	if (!m->stored || node != HC_SELF_NODE)
+		store(c, p);
 }
 
 void hc_part_stored(struct hc_core *c, struct hc_part *p)
@@ -582,7 +589,6 @@ void hc_part_stored(struct hc_core *c, struct hc_part *p)
 	switch (step) {
 	case PART_NOTHING: return;
 	case PART_PREPARING: answer_prepare(c, p, p->home_node, 0, HC_NONE, ""); return;
-	case PART_COMMITTING: open_part(c, p); return;
 	}
 }
 

@@ -34,7 +34,6 @@
 
 #define HC_PART_NAME  128u /* with the NUL */
 #define HC_CAUSE_MAX  384u /* with the NUL; longer causes are cut */
-#define HC_NODE_MAX   1024u
 #define HC_SELF_NODE  0u
 #define HC_RING_BYTES (512u * 1024u)
 #define HC_RING_SPARE (16u * 1024u) /* room that a request may need */
@@ -156,7 +155,7 @@ struct hc_part {
 	uint32_t home_life;
 };
 
-enum hc_part_step { PART_NOTHING, PART_PREPARING, PART_COMMITTING };
+enum hc_part_step { PART_NOTHING, PART_PREPARING };
 
 #define HC_MISSING 16u /* ranks that have not come, as other nodes than the home are told them */
 struct hc_part_busy {
@@ -402,6 +401,12 @@ struct hc_drain {
 };
 
 /* A node that something was heard of, by number; 0 is this one. Never forgotten. */
+/* Itself, its peers, and as many that were its peers: domains name them, so none is forgotten. */
+static inline uint32_t hc_node_max(const struct hc_limits *lim)
+{
+	return 2 * lim->peers + 1;
+}
+
 struct hc_known_node {
 	uint8_t id[16];
 	uint32_t peer; /* of core->net, HC_NONE */

@@ -7,7 +7,7 @@ set -u
 cd "$(dirname "$0")/../.." || exit 1
 
 O=${O:-build}
-args=(--seed "${SEED:-1}" --seeds "${SEEDS:-20}" --nodes "${NODES:-4}")
+args=(--seed "${SEED:-1}" --seeds "${SEEDS:-20}" --nodes "${NODES:-8}")
 jobs=-j$(nproc)
 
 make -s "$jobs" CC=gcc O="$O" "$O/sim" >/dev/null || exit 1

@@ -68,52 +68,73 @@ void sim_note(struct sim *s, uint32_t node, const char *what, uint64_t a, uint64
 
 /* ---- the heap: what happens next; at one time, in the order in which it was put ---- */
 
-static bool before(const struct sim_item *a, const struct sim_item *b)
+static bool before(const struct sim_due *a, const struct sim_due *b)
 {
 	return a->at != b->at ? a->at < b->at : a->serial < b->serial;
 }
 
-static void swap(struct sim *s, uint32_t i, uint32_t j)
+static struct sim_item *new_item(struct sim *s)
 {
-	struct sim_item t = s->heap[i];
+	struct sim_item *it = s->free;
 
-	s->heap[i] = s->heap[j];
-	s->heap[j] = t;
+	if (it)
+		s->free = it->next;
+	else if (!(it = malloc(sizeof(*it))))
+		abort();
+	return it;
 }
 
-void sim_put(struct sim *s, struct sim_item *it, const uint8_t *bytes, uint32_t len)
+static void free_item(struct sim *s, struct sim_item *it)
 {
-	uint32_t i = s->nheap;
+	free(it->bytes);
+	it->next = s->free;
+	s->free = it;
+}
 
-	it->serial = s->serial++;
+static void push(struct sim *s, struct sim_due due)
+{
+	uint32_t i = s->nheap++, up;
+
+	for (; i && before(&due, &s->heap[up = (i - 1) / 2]); i = up)
+		s->heap[i] = s->heap[up];
+	s->heap[i] = due;
+}
+
+void sim_put(struct sim *s, const struct sim_item *it, const uint8_t *bytes, uint32_t len)
+{
+	struct sim_item *own = new_item(s);
+
+	*own = *it;
+	own->serial = s->serial++;
 	if (bytes) {
-		it->bytes = malloc(len ? len : 1);
-		if (!it->bytes)
+		own->bytes = malloc(len ? len : 1);
+		if (!own->bytes)
 			abort();
-		memcpy(it->bytes, bytes, len);
-		it->len = len;
+		memcpy(own->bytes, bytes, len);
+		own->len = len;
 	}
 	s->heap = sim_grow(s->heap, s->nheap, &s->heap_cap, sizeof(*s->heap));
-	s->heap[s->nheap++] = *it;
-	for (; i && before(&s->heap[i], &s->heap[(i - 1) / 2]); i = (i - 1) / 2)
-		swap(s, i, (i - 1) / 2);
+	push(s, (struct sim_due){own->at, own->serial, own});
 }
 
-static struct sim_item take(struct sim *s)
+static struct sim_item *take(struct sim *s)
 {
-	struct sim_item first = s->heap[0];
+	struct sim_item *first = s->heap[0].item;
+	const struct sim_due last = s->heap[--s->nheap];
 	uint32_t i = 0, kid;
 
-	s->heap[0] = s->heap[--s->nheap];
 	for (;;) {
 		kid = 2 * i + 1;
 		if (kid + 1 < s->nheap && before(&s->heap[kid + 1], &s->heap[kid]))
 			kid++;
-		if (kid >= s->nheap || !before(&s->heap[kid], &s->heap[i]))
-			return first;
-		swap(s, i, kid);
+		if (kid >= s->nheap || !before(&s->heap[kid], &last))
+			break;
+		s->heap[i] = s->heap[kid];
 		i = kid;
 	}
+	if (s->nheap)
+		s->heap[i] = last;
+	return first;
 }
 
 /* ---- clocks ---- */
@@ -170,9 +191,38 @@ static void persisted(struct sim *s, uint32_t node, const struct hc_action *a)
 	sim_put(s, &it, NULL, 0);
 }
 
+static bool is_of_clients(enum hc_action_kind kind)
+{
+	switch (kind) {
+	case HC_ACT_REPLY:
+	case HC_ACT_NOTIFY:
+	case HC_ACT_PERSIST:
+	case HC_ACT_PUBLISH:
+	case HC_ACT_SCAN:
+	case HC_ACT_CLOSE:
+	case HC_ACT_WATCH:
+	case HC_ACT_SYNC:
+	case HC_ACT_REGISTER: return true;
+	case HC_ACT_ROUTE:
+	case HC_ACT_DIAL:
+	case HC_ACT_CONN_SEND:
+	case HC_ACT_CONN_CLOSE:
+	case HC_ACT_KEY_MAKE:
+	case HC_ACT_KEY_DROP:
+	case HC_ACT_DATAGRAM:
+	case HC_ACT_SEND_PEER:
+	case HC_ACT_LOG: return false;
+	}
+	return false;
+}
+
 static void perform(struct sim *s, uint32_t node, const struct hc_action *a)
 {
 	sim_note(s, node, "action", (uint64_t)a->kind, a->session, a->bytes, a->len);
+	if (s->args.act && is_of_clients(a->kind)) {
+		s->args.act(s, node, a, s->args.arg);
+		return;
+	}
 	switch (a->kind) {
 	case HC_ACT_ROUTE: sim_act_route(s, node, a); return;
 	case HC_ACT_DIAL: sim_act_dial(s, node, a); return;
@@ -317,13 +367,32 @@ static void deliver(struct sim *s, const struct sim_item *it)
 	}
 }
 
-static void hold(struct sim_node *n, const struct sim_item *it)
+void sim_later(struct sim *s, uint32_t node, bool daemon, uint64_t ns, uint32_t what,
+	       uint64_t number)
 {
-	n->held = sim_grow(n->held, n->nheld, &n->held_cap, sizeof(*n->held));
-	n->held[n->nheld++] = *it;
+	struct sim_item it = {.at = s->now + ns,
+			      .node = node,
+			      .life = daemon ? s->nodes[node].life : 0,
+			      .what = SIM_DUE,
+			      .due = what,
+			      .persisted = number};
+
+	sim_put(s, &it, NULL, 0);
 }
 
-/* Keeps the bytes when it says so. */
+static void fall_due(struct sim *s, const struct sim_item *it)
+{
+	sim_note(s, it->node, "due", it->due, it->persisted, NULL, 0);
+	s->args.due(s, it->node, it->due, it->persisted, s->args.arg);
+}
+
+static void hold(struct sim_node *n, struct sim_item *it)
+{
+	n->held = sim_grow(n->held, n->nheld, &n->held_cap, sizeof(*n->held));
+	n->held[n->nheld++] = it;
+}
+
+/* Keeps the item when it says so. */
 static bool happen(struct sim *s, struct sim_item *it)
 {
 	struct sim_node *n = &s->nodes[it->node];
@@ -332,7 +401,11 @@ static bool happen(struct sim *s, struct sim_item *it)
 		return false;
 	if (it->what == SIM_ARRIVE && it->kind != HC_EV_DATAGRAM && it->kind != HC_EV_BOUNCED &&
 	    !sim_stream_ready(s, it))
-		return it->what == SIM_GO; /* put off */
+		return false;
+	if (it->what == SIM_DUE && !it->life) {
+		fall_due(s, it);
+		return false;
+	}
 	if (!n->core || (it->life && it->life != n->life))
 		return false;
 	if (it->what == SIM_WAKE) {
@@ -348,7 +421,10 @@ static bool happen(struct sim *s, struct sim_item *it)
 	}
 	if (it->what == SIM_WAKE)
 		it->kind = HC_EV_TIMEOUT;
-	deliver(s, it);
+	if (it->what == SIM_DUE)
+		fall_due(s, it);
+	else
+		deliver(s, it);
 	return false;
 }
 
@@ -359,11 +435,11 @@ uint64_t sim_now(const struct sim *s)
 
 static void one(struct sim *s)
 {
-	struct sim_item it = take(s);
+	struct sim_item *it = take(s);
 
-	s->now = it.at;
-	if (!happen(s, &it))
-		free(it.bytes);
+	s->now = it->at;
+	if (!happen(s, it))
+		free_item(s, it);
 }
 
 void sim_run(struct sim *s, uint64_t ns)
@@ -453,6 +529,8 @@ void sim_start(struct sim *s, uint32_t node, bool fresh)
 	n->wake = HC_NEVER;
 	for (i = 0; i < s->args.rails; i++)
 		give_port(s, node, i);
+	if (s->args.rows)
+		s->args.rows(s, node, s->args.arg);
 	step(s, node, &ev);
 }
 
@@ -496,7 +574,7 @@ static void end_daemon(struct sim *s, uint32_t node)
 	n->stopped = false;
 	n->nkeys = 0;
 	while (n->nheld)
-		free(n->held[--n->nheld].bytes);
+		free_item(s, n->held[--n->nheld]);
 }
 
 void sim_kill(struct sim *s, uint32_t node)
@@ -526,8 +604,11 @@ void sim_go(struct sim *s, uint32_t node)
 
 	n->stopped = false;
 	for (i = 0; i < n->nheld; i++) {
-		deliver(s, &n->held[i]);
-		free(n->held[i].bytes);
+		if (n->held[i]->what == SIM_DUE)
+			fall_due(s, n->held[i]);
+		else
+			deliver(s, n->held[i]);
+		free_item(s, n->held[i]);
 	}
 	n->nheld = 0;
 	step(s, node, &timeout);
@@ -618,8 +699,11 @@ struct sim *sim_new(const struct sim_args *args)
 	s->out = zeroed(sizeof(*s->out));
 	s->core_bytes = hc_core_bytes(&args->limits);
 	s->nodes = calloc(args->nodes, sizeof(*s->nodes));
-	s->lasts = calloc((size_t)args->nodes * args->nodes, sizeof(*s->lasts));
-	s->traffic = calloc((size_t)args->nodes * args->nodes, sizeof(*s->traffic));
+	if (args->nodes <= SIM_SPY) {
+		s->lasts = calloc((size_t)args->nodes * args->nodes, sizeof(*s->lasts));
+		s->traffic = calloc((size_t)args->nodes * args->nodes, sizeof(*s->traffic));
+	}
+	s->wire = args->wire;
 	s->conns_in = HC_CONN_IN;
 	for (i = 0; s->nodes && i < args->nodes; i++) {
 		struct sim_node *n = &s->nodes[i];
@@ -637,13 +721,14 @@ struct sim *sim_new(const struct sim_args *args)
 			n->ppm = (int32_t)(sim_rand(s) % (2 * args->drift_ppm + 1)) -
 				 (int32_t)args->drift_ppm;
 	}
-	if (!s->nodes || !s->traffic || !s->lasts)
+	if (!s->nodes || (args->nodes <= SIM_SPY && (!s->traffic || !s->lasts)))
 		abort();
 	return s;
 }
 
 void sim_free(struct sim *s)
 {
+	struct sim_item *next;
 	uint32_t i;
 
 	for (i = 0; i < s->args.nodes; i++) {
@@ -653,14 +738,21 @@ void sim_free(struct sim *s)
 		free(s->nodes[i].held);
 	}
 	while (s->nheap)
-		free(s->heap[--s->nheap].bytes);
+		free_item(s, s->heap[--s->nheap].item);
+	for (; s->free; s->free = next) {
+		next = s->free->next;
+		free(s->free);
+	}
 	munmap(s->out, sizeof(*s->out));
 	free(s->heap);
 	free(s->nodes);
 	free(s->lasts);
 	free(s->traffic);
 	free(s->wires);
+	sim_map_clear(&s->wire_map);
 	free(s->streams);
+	free(s->old_streams);
+	sim_map_clear(&s->stream_map);
 	free(s->said);
 	free(s);
 }

@@ -18,6 +18,9 @@
  *
  * What the daemons log with a code is kept in `said`, for tests to look at. Failing allocations
  * end the program.
+ *
+ * It is made for ten thousand nodes: what costs memory for each pair is there only for pairs that
+ * have something of their own, and datagrams are kept for looking at only in small networks.
  */
 #ifndef HC_SIMNET_H
 #define HC_SIMNET_H
@@ -54,6 +57,13 @@ struct sim_args {
 		     const struct hc_frame *f, void *arg);
 	/* a frame for a client of the node, or NULL: there are no clients */
 	void (*reply)(struct sim *s, uint32_t node, const struct hc_action *a, void *arg);
+	/* what a core wants of its shell for clients and the database (REPLY, NOTIFY, PUBLISH,
+	 * SCAN, PERSIST and so on), all of it, instead of `reply`; NULL: rows are stored at once */
+	void (*act)(struct sim *s, uint32_t node, const struct hc_action *a, void *arg);
+	/* a new daemon knows its node's ports: what else is told before START, or NULL */
+	void (*rows)(struct sim *s, uint32_t node, void *arg);
+	/* what sim_later asked for */
+	void (*due)(struct sim *s, uint32_t node, uint32_t what, uint64_t number, void *arg);
 	void *arg;
 };
 
@@ -82,6 +92,10 @@ void sim_stop(struct sim *s, uint32_t node);
 void sim_go(struct sim *s, uint32_t node);
 /* All connections between the two end, and what was on the way is lost; both hear of it. */
 void sim_reset(struct sim *s, uint32_t a, uint32_t b, uint16_t end);
+/* Calls `due` after that time. A daemon's own thing (`daemon`) is held while it is stopped, and
+ * forgotten when it ends. */
+void sim_later(struct sim *s, uint32_t node, bool daemon, uint64_t ns, uint32_t what,
+	       uint64_t number);
 /* As a part of the node's step: what the rest of a core would do of itself. */
 void sim_do(struct sim *s, uint32_t node, void (*fn)(struct hc_core *c, void *arg), void *arg);
 /* An event of its own, at once: a request of a client, a device. */
@@ -115,6 +129,7 @@ uint32_t sim_count(const struct sim *s, uint32_t node, uint16_t code, uint64_t s
 /* A frame from outside, with any key id and ends: what an attacker would send. */
 void sim_inject(struct sim *s, uint32_t node, uint32_t from, uint32_t rail, const uint8_t *bytes,
 		uint32_t len, bool authentic);
+#define SIM_SPY 64u /* nodes, at most, for the following two */
 /* Bytes that a node has put out in datagrams to another, with their authentication. */
 uint64_t sim_datagram_bytes(const struct sim *s, uint32_t from, uint32_t to);
 /* The last datagram that went from one node to another, for replays; its length. */

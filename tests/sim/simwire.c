@@ -36,32 +36,36 @@ bool sim_owner(const struct sim *s, const struct hc_addr *a, uint32_t *node, uin
 	       *rail < s->args.rails;
 }
 
-static size_t wire_at(const struct sim *s, uint32_t from, uint32_t to, uint32_t rail)
+static uint64_t wire_key(uint32_t from, uint32_t to, uint32_t rail)
 {
-	return ((size_t)from * s->args.nodes + to) * s->args.rails + rail;
+	return (uint64_t)from << 40 | (uint64_t)to << 8 | rail;
+}
+
+static uint32_t own_wire(const struct sim *s, uint32_t from, uint32_t to, uint32_t rail)
+{
+	uint32_t at = HC_NONE;
+
+	return s->nwires ? sim_map_find(&s->wire_map, wire_key(from, to, rail), &at) : HC_NONE;
 }
 
 const struct sim_wire *sim_wire_of(const struct sim *s, uint32_t from, uint32_t to, uint32_t rail)
 {
-	return s->wires ? &s->wires[wire_at(s, from, to, rail)] : &s->args.wire;
+	const uint32_t n = own_wire(s, from, to, rail);
+
+	return n == HC_NONE ? &s->wire : &s->wires[n];
 }
 
-static void make_wires(struct sim *s)
+static struct sim_wire *wire_to_change(struct sim *s, uint32_t from, uint32_t to, uint32_t rail)
 {
-	size_t i, n = (size_t)s->args.nodes * s->args.nodes * s->args.rails;
+	uint32_t n = own_wire(s, from, to, rail);
 
-	if (s->wires)
-		return;
-	s->wires = calloc(n, sizeof(*s->wires));
-	if (!s->wires)
-		abort();
-	for (i = 0; i < n; i++)
-		s->wires[i] = s->args.wire;
-}
-
-static bool meant(uint32_t wanted, uint32_t n)
-{
-	return wanted == HC_NONE || wanted == n;
+	if (n == HC_NONE) {
+		s->wires = sim_grow(s->wires, s->nwires, &s->wires_cap, sizeof(*s->wires));
+		n = s->nwires++;
+		s->wires[n] = s->wire;
+		sim_map_add(&s->wire_map, wire_key(from, to, rail), n);
+	}
+	return &s->wires[n];
 }
 
 typedef void (*change_fn)(struct sim_wire *w, const void *arg);
@@ -69,14 +73,15 @@ typedef void (*change_fn)(struct sim_wire *w, const void *arg);
 static void change(struct sim *s, uint32_t from, uint32_t to, uint32_t rail, change_fn fn,
 		   const void *arg)
 {
+	const uint32_t n = s->args.nodes, rails = s->args.rails;
+	const uint32_t a = from == HC_NONE ? 0 : from, b = to == HC_NONE ? 0 : to,
+		       c = rail == HC_NONE ? 0 : rail;
 	uint32_t i, j, r;
 
-	make_wires(s);
-	for (i = 0; i < s->args.nodes; i++)
-		for (j = 0; j < s->args.nodes; j++)
-			for (r = 0; r < s->args.rails; r++)
-				if (meant(from, i) && meant(to, j) && meant(rail, r))
-					fn(&s->wires[wire_at(s, i, j, r)], arg);
+	for (i = a; i < (from == HC_NONE ? n : a + 1); i++)
+		for (j = b; j < (to == HC_NONE ? n : b + 1); j++)
+			for (r = c; r < (rail == HC_NONE ? rails : c + 1); r++)
+				fn(wire_to_change(s, i, j, r), arg);
 }
 
 static void put_wire(struct sim_wire *w, const void *arg)
@@ -91,6 +96,12 @@ static void put_cut(struct sim_wire *w, const void *arg)
 
 void sim_wire(struct sim *s, uint32_t from, uint32_t to, uint32_t rail, const struct sim_wire *w)
 {
+	if (from == HC_NONE && to == HC_NONE && rail == HC_NONE) { /* none has one of its own */
+		sim_map_clear(&s->wire_map);
+		s->nwires = 0;
+		s->wire = *w;
+		return;
+	}
 	change(s, from, to, rail, put_wire, w);
 }
 
@@ -138,29 +149,72 @@ void sim_act_route(struct sim *s, uint32_t node, const struct hc_action *a)
 
 /* ---- streams ---- */
 
+/*
+ * An end is found by its node and number. Numbers of connections that come in are of the whole
+ * network; those that a node dials begin anew with each of its daemons.
+ */
+static uint64_t end_key(uint32_t node, uint64_t conn)
+{
+	return conn ^ (uint64_t)node << 32;
+}
+
 static struct sim_stream *stream_of(struct sim *s, uint32_t node, uint64_t conn, uint32_t *end)
 {
-	uint32_t i;
+	const uint64_t key = end_key(node, conn);
+	uint32_t at = HC_NONE, n;
 
-	for (i = s->nstreams; i-- > 0;)
-		for (*end = 0; *end < 2; ++*end)
-			if (s->streams[i].end[*end].node == node &&
-			    s->streams[i].end[*end].number == conn &&
-			    s->streams[i].end[*end].life == s->nodes[node].life)
-				return &s->streams[i];
+	while ((n = sim_map_find(&s->stream_map, key, &at)) != HC_NONE) {
+		struct sim_stream *st = &s->streams[n / 2];
+
+		*end = n % 2;
+		if (st->end[*end].node == node && st->end[*end].number == conn &&
+		    st->end[*end].life == s->nodes[node].life)
+			return st;
+	}
 	return NULL;
 }
 
 /* Ends that both know of make room. */
 static struct sim_stream *new_stream(struct sim *s)
 {
-	uint32_t i;
+	struct sim_stream *st;
+	uint32_t end, n, i, first;
 
-	for (i = 0; i < s->nstreams; i++)
-		if (!s->streams[i].end[0].open && !s->streams[i].end[1].open)
-			return &s->streams[i];
-	s->streams = sim_grow(s->streams, s->nstreams, &s->streams_cap, sizeof(*s->streams));
-	return &s->streams[s->nstreams++];
+	if (!s->nold) {
+		s->streams =
+			sim_grow(s->streams, s->nstreams, &s->streams_cap, sizeof(*s->streams));
+		return &s->streams[s->nstreams++];
+	}
+	for (i = first = 0; i < s->nold; i++) /* the lowest: what ends together, in that order */
+		first = s->old_streams[i] < s->old_streams[first] ? i : first;
+	n = s->old_streams[first];
+	s->old_streams[first] = s->old_streams[--s->nold];
+	st = &s->streams[n];
+	for (end = 0; end < 2; end++)
+		sim_map_del(&s->stream_map, end_key(st->end[end].node, st->end[end].number),
+			    n * 2 + end);
+	return st;
+}
+
+static void name_ends(struct sim *s, struct sim_stream *st)
+{
+	const uint32_t n = (uint32_t)(st - s->streams);
+	uint32_t end;
+
+	for (end = 0; end < 2; end++)
+		sim_map_add(&s->stream_map, end_key(st->end[end].node, st->end[end].number),
+			    n * 2 + end);
+}
+
+static void close_end(struct sim *s, struct sim_stream *st, uint32_t end)
+{
+	if (!st->end[end].open)
+		return;
+	st->end[end].open = false;
+	if (st->end[!end].open)
+		return;
+	s->old_streams = sim_grow(s->old_streams, s->nold, &s->old_cap, sizeof(*s->old_streams));
+	s->old_streams[s->nold++] = (uint32_t)(st - s->streams);
 }
 
 /* To the far end of `from`, in order. */
@@ -239,6 +293,7 @@ void sim_act_dial(struct sim *s, uint32_t node, const struct hc_action *a)
 					   .last = s->now,
 					   .open = true}}};
 	st->end[0].at.port = (uint16_t)(20000 + conn % 10000);
+	name_ends(s, st);
 	carry(s, st, 0, HC_EV_CONN_UP, 0, NULL, 0);
 	it = (struct sim_item){.at = st->end[1].last + delay(s, to, node, rail),
 			       .node = node,
@@ -304,7 +359,7 @@ void sim_act_close(struct sim *s, uint32_t node, const struct hc_action *a)
 
 	if (!st || !st->end[end].open)
 		return;
-	st->end[end].open = false;
+	close_end(s, st, end);
 	if (st->end[!end].open)
 		carry(s, st, end, HC_EV_CONN_LOST, HC_W_conn_end_CLOSED, NULL, 0);
 }
@@ -322,7 +377,7 @@ void sim_reset(struct sim *s, uint32_t a, uint32_t b, uint16_t end)
 		for (k = 0; k < 2; k++) {
 			if (st->end[k].open)
 				lost(s, st->end[k].node, st->end[k].number, 0, end, 0);
-			st->end[k].open = false;
+			close_end(s, st, k);
 		}
 	}
 }
@@ -338,7 +393,7 @@ void sim_streams_end(struct sim *s, uint32_t node, bool silent)
 
 			if (st->end[end].node != node || !st->end[end].open)
 				continue;
-			st->end[end].open = false;
+			close_end(s, st, end);
 			if (!silent && st->end[!end].open)
 				carry(s, st, end, HC_EV_CONN_LOST, HC_W_conn_end_CLOSED, NULL, 0);
 		}
@@ -367,12 +422,12 @@ bool sim_stream_ready(struct sim *s, struct sim_item *it)
 
 		again.at = s->now + RETRY_NS;
 		sim_put(s, &again, NULL, 0);
-		it->what = SIM_GO;
+		it->bytes = NULL; /* they went along */
 		return false;
 	}
 	st->end[end].got++;
 	if (it->kind == HC_EV_CONN_LOST)
-		st->end[end].open = false;
+		close_end(s, st, end);
 	return true;
 }
 
@@ -498,8 +553,10 @@ void sim_act_datagram(struct sim *s, uint32_t node, const struct hc_action *a)
 	it.secret = k->secret;
 	it.from_life = s->nodes[node].life;
 	w = sim_wire_of(s, node, it.node, it.rail);
-	s->traffic[node * s->args.nodes + it.node] += a->len + HC_DATAGRAM_TAG;
-	keep_last(&s->lasts[node * s->args.nodes + it.node], a);
+	if (s->lasts) {
+		s->traffic[node * s->args.nodes + it.node] += a->len + HC_DATAGRAM_TAG;
+		keep_last(&s->lasts[node * s->args.nodes + it.node], a);
+	}
 	if (bytes > s->nodes[node].ports[it.rail].mtu) {
 		bounce(s, node, &a->u.datagram.to, 0, EMSGSIZE, s->nodes[node].ports[it.rail].mtu);
 		return;

@@ -488,6 +488,30 @@ START_TEST(forming_member_is_lost)
 }
 END_TEST
 
+/* What said that the rank has come was for the home that there was: the next one never hears it. */
+START_TEST(the_home_begins_anew_before_it_has_heard)
+{
+	world_start(&w, 2);
+	a0 = member(0, 100);
+	b1 = member(1, 200);
+	hc_away_back(w.core[1], w.node_of[1][0], 1000);
+	world_root_info(&w, a0, 2);
+	w.hold[1][0] = true;
+	world_join_root(&w, b1, a0, 2, 1);
+	ck_assert(world_waits(b1));
+	hc_away_back(w.core[1], w.node_of[1][0], 777);
+	while (world_drop(&w, 1, 0))
+		;
+	w.hold[1][0] = false;
+	world_advance(&w, 1);
+	ck_assert(!world_waits(b1));
+	ck_assert_int_eq(b1->code, HC_E_PEER_LOST);
+	ck_assert_str_eq(b1->text,
+			 "its home is lost: node a began anew, its earlier state is lost");
+	all_die();
+}
+END_TEST
+
 /* ---- what a node that is not the home shows ---- */
 
 START_TEST(a_participant_shows_its_part)
@@ -529,6 +553,7 @@ static void add(TCase *c)
 	tcase_add_test(c, a_late_report_of_a_lost_node);
 	tcase_add_loop_test(c, a_damaged_domain_that_all_leave_ends, 0, 4);
 	tcase_add_test(c, forming_member_is_lost);
+	tcase_add_test(c, the_home_begins_anew_before_it_has_heard);
 	tcase_add_test(c, a_participant_shows_its_part);
 }
 

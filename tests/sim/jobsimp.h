@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Inside of the jobs: jobs.c makes jobs and faults, heals and ends; jobproc.c is what processes do,
+ * jobstore.c the shell of a node (database, records, arenas), jobcheck.c looks at what must hold.
+ */
+#ifndef HC_JOBSIMP_H
+#define HC_JOBSIMP_H
+
+#include "jobs.h"
+
+#include "simimp.h"
+
+#include "state.h"
+
+enum {
+	JOB_GROUP = 8, /* nodes */
+	JOB_RANKS = 16,
+	JOB_DEVICES = 8,
+	JOB_SESSIONS = 24,
+	JOB_DOMAINS = 24,
+	JOB_REQUESTS = 8,
+	JOB_SEATS = 4, /* jobs that a process may be in */
+};
+
+enum job_due {
+	DUE_STORED,
+	DUE_SCAN,
+	DUE_DEAD, /* a process, to its daemon */
+	DUE_LOST, /* a session, to its daemon */
+	DUE_TURN, /* of a process */
+	DUE_OPS,  /* of a job */
+	DUE_FAULT,
+	DUE_BEGIN, /* a job, in a group */
+	DUE_BOOT,
+	DUE_THAW,
+};
+
+struct job_row {
+	uint64_t id, seq;
+	uint8_t what, state; /* enum hc_persist; of a domain */
+	bool home;           /* the node is its home */
+	uint8_t *bytes;
+	uint32_t len;
+};
+
+struct job_record {
+	uint64_t id, cut;
+	uint32_t tag, epoch, number, cause_kind, cause_rank, cause_pid;
+	uint8_t state, cut_set;
+	char cause[HC_CAUSE_MAX];
+};
+
+struct job_scan {
+	uint64_t session, domain;
+	uint32_t epoch, rank, block, pid;
+	bool used;
+};
+
+/* What of a node is not its daemon. */
+struct job_node {
+	struct job_row *rows, *pending;
+	uint32_t nrows, rows_cap, npending, pending_cap;
+	uint64_t asked, stored, last_at; /* of this daemon; last_at: when the disk is free again */
+	uint64_t disk_ns;
+	struct job_record records[JOB_DOMAINS];
+	uint32_t slot[JOB_SESSIONS];  /* process + 1 */
+	uint32_t device[JOB_DEVICES]; /* process + 1 */
+	uint32_t *by_pid;             /* processes that ever were; pids count from 1000 */
+	uint32_t npids, pids_cap, sessions;
+	struct job_scan *scans;
+	uint32_t nscans, scans_cap;
+	bool down, frozen, drained;
+	uint32_t steps; /* that had to do with domains */
+};
+
+enum job_ask {
+	ASK_HELLO,
+	ASK_ROOT,
+	ASK_JOIN,
+	ASK_ATTACH,
+	ASK_LEAVE,
+	ASK_DESTROY,
+	ASK_ABORT,
+	ASK_DRAIN
+};
+
+struct job_request {
+	uint32_t id, job, rank;
+	uint8_t kind; /* enum job_ask */
+};
+
+struct job_proc {
+	uint32_t node, pid, uid, device;
+	uint64_t started, session; /* 0: none */
+	uint32_t next_request;
+	struct job_request waits[JOB_REQUESTS];
+	uint32_t nwaits;
+	struct {
+		uint32_t job, rank;
+	} seats[JOB_SEATS];
+	uint32_t nseats;
+	bool alive, hello; /* hello: answered */
+	bool admin, dying; /* dying: it exits when it has nothing more to do */
+	uint8_t drain;     /* of an operator: 1 to say, 2 said, 3 off to say, 4 over */
+};
+
+enum job_state {
+	RANK_NEW,
+	RANK_ASKED, /* a join waits */
+	RANK_JOINED,
+	RANK_LEAVING,
+	RANK_OUT, /* left, aborted, or told that its domain is gone */
+	RANK_REFUSED,
+	RANK_DEAD,
+};
+
+struct job_rank {
+	uint32_t proc, block, code;
+	uint64_t id; /* of the domain that it joined */
+	uint64_t start_at, asked_at, until;
+	uint64_t begun, ended; /* collectives */
+	uint8_t state;         /* enum job_state */
+	bool attach;           /* its session ended: it has to come back */
+};
+
+enum job_end { END_STAY, END_LEAVE, END_DESTROY, END_ABORT, END_DIE };
+
+struct job {
+	char info[HC_BLOB_MAX];
+	uint32_t info_len;
+	uint32_t nranks, group, number;
+	bool table, no_info; /* no_info: who should make the root info cannot */
+	bool ops;            /* its turn is on its way */
+	uint64_t end_at;
+	uint8_t end; /* enum job_end */
+	uint32_t end_rank;
+	uint32_t timeout_ms;
+	struct job_rank ranks[JOB_RANKS];
+	struct hc_roster roster;
+	struct hc_roster_server servers[JOB_RANKS];
+	struct hc_roster_rank entries[JOB_RANKS];
+	char names[JOB_RANKS][16];
+};
+
+/* A domain, as it was seen from outside. */
+struct job_domain {
+	uint64_t id;
+	uint32_t job, home;        /* node; HC_NONE: not known yet */
+	bool committed;            /* its home has stored that it is */
+	bool cancelled;            /* its home said that it will not be */
+	bool active;               /* a node published it */
+	bool lost;                 /* a member, or a node of it, was */
+	uint32_t owner[JOB_RANKS]; /* process + 1 */
+};
+
+struct job_world {
+	struct jobs *j;
+	struct sim *sim;
+	struct sim_args args;
+	struct job_node *nodes;
+	struct job_proc *procs;
+	uint32_t nprocs, procs_cap;
+	struct job **jobs;
+	uint32_t njobs, jobs_cap;
+	struct job_domain *domains;
+	uint32_t ndomains, domains_cap;
+	struct sim_map domain_map;
+	bool healing, ending;
+};
+
+__attribute__((format(printf, 2, 3))) void job_broken(struct job_world *w, const char *fmt, ...);
+__attribute__((format(printf, 3, 4))) void job_line(struct job_world *w, uint32_t node,
+						    const char *fmt, ...);
+#define job_want(w, x)                                                                             \
+	do {                                                                                       \
+		if (!(x))                                                                          \
+			job_broken(w, "%s:%d: %s", __FILE__, __LINE__, #x);                        \
+	} while (0)
+
+static inline uint32_t job_pick(struct job_world *w, uint32_t below)
+{
+	return (uint32_t)(sim_rand(w->sim) % below);
+}
+
+/* ---- jobproc.c ---- */
+uint32_t job_proc_new(struct job_world *w, uint32_t node, uint32_t uid, bool device);
+void job_proc_wake(struct job_world *w, uint32_t proc, uint64_t ns);
+void job_proc_turn(struct job_world *w, uint32_t proc);
+void job_proc_die(struct job_world *w, uint32_t proc);
+/* Its socket closes, and it connects again. */
+void job_proc_lose(struct job_world *w, uint32_t proc, bool tell);
+void job_proc_reply(struct job_world *w, uint32_t node, const struct hc_action *a);
+void job_proc_notify(struct job_world *w, uint32_t node, const struct hc_action *a);
+void job_ops(struct job_world *w, uint32_t job);
+bool job_proc_busy(const struct job_world *w, const struct job_proc *p);
+
+/* ---- jobstore.c ---- */
+void job_store_put(struct job_world *w, uint32_t node, const struct hc_action *a);
+void job_store_done(struct job_world *w, uint32_t node, uint64_t seq);
+const struct job_row *job_store_row(const struct job_world *w, uint32_t node, uint64_t id);
+/* The daemon is gone; how much of what was on its way to the disk got there. `boot`: all that the
+ * kernel and the node's processes had is gone, too. */
+void job_store_end(struct job_world *w, uint32_t node, bool boot);
+void job_store_free(struct job_node *n);
+void job_publish(struct job_world *w, uint32_t node, const struct hc_action *a);
+const struct job_record *job_record(const struct job_world *w, uint32_t node, uint64_t id);
+void job_scan(struct job_world *w, uint32_t node, const struct hc_action *a);
+void job_scanned(struct job_world *w, uint32_t node, uint64_t number);
+/* Devices and rows, before START. */
+void job_boot(struct sim *s, uint32_t node, void *arg);
+
+/* ---- jobcheck.c ---- */
+struct job_domain *job_domain(struct job_world *w, uint64_t id);
+void job_check_joined(struct job_world *w, uint32_t node, uint32_t proc, uint64_t id,
+		      uint32_t rank);
+void job_check_record(struct job_world *w, uint32_t node, const struct job_record *r,
+		      const struct job_record *before);
+void job_check_step(struct sim *s, uint32_t node, void *arg);
+void job_check_took(struct sim *s, uint32_t node, uint32_t from, uint32_t life,
+		    const struct hc_frame *f, void *arg);
+/* What is still to come until all is settled, NULL = nothing; `text` has its words. */
+const char *job_unsettled(struct job_world *w, char *text, size_t bytes);
+const char *job_left_over(struct job_world *w, char *text, size_t bytes);
+/* What does not agree in a core, or NULL. */
+const char *job_core_wrong(struct hc_core *c);
+const char *job_core_left(const struct hc_core *c);
+
+#endif

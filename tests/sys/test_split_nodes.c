@@ -235,6 +235,17 @@ START_TEST(a_hundred_sub_domains_in_a_call)
 }
 END_TEST
 
+static bool two_have_come(void *ctx)
+{
+	const char *line;
+	unsigned count;
+
+	(void)ctx;
+	hc_ctl(&run, &n[0], "domain", "list", "--no-headings", "-o", "STATE,ARRIVED", (char *)NULL);
+	line = strstr(run.out, "FORMING");
+	return line && sscanf(line, "FORMING %u", &count) == 1 && count == 2;
+}
+
 /* Each who waits is told at once whose list is not that of another, and where those are. */
 START_TEST(lists_that_differ)
 {
@@ -244,6 +255,7 @@ START_TEST(lists_that_differ)
 	begin();
 	tell_sub(0, one, 3, 8);
 	tell_sub(2, one, 3, 8);
+	hc_await("two ranks to wait", two_have_come, NULL, LIMIT);
 	tell_sub(4, other, 3, 8);
 	hear_all(0, 2);
 	for (i = 0; i < RANKS; i += 2) {

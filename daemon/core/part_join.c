@@ -74,12 +74,27 @@ int hc_join_check(struct hc_core *c, const struct join *j, char *text, size_t by
 			       bytes);
 }
 
+/* What its joiners say alike, to be said again; a part from its row does not have it. */
+static void know(struct hc_core *c, struct hc_part *p, const struct join *j)
+{
+	struct hc_part_busy *b = hc_part_busy(c, p);
+
+	if (b->list_a || b->list_b)
+		return; /* of the first */
+	b->list_a = j->list_a;
+	b->list_b = j->list_b;
+	b->wish = j->wish;
+	b->timeout_ms = j->timeout_ms;
+	b->parent = j->parent;
+}
+
 /* The process asks again, maybe on a new connection: whoever waited before is told. */
 static void take_over(struct hc_core *c, struct hc_part *p, uint32_t seat, const struct join *j)
 {
 	struct hc_seat *s = &c->seats[seat];
 	const bool reserved = s->block != HC_NONE;
 
+	know(c, p, j);
 	hc_part_refuse(c, s, HC_E_IN_PROGRESS,
 		       "the same process asked for this rank again; that request is answered");
 	s->flags = (uint8_t)((s->flags & ~SEAT_BATCH) | SEAT_WAITS | (j->batch ? SEAT_BATCH : 0));
@@ -219,7 +234,6 @@ static uint32_t any_device(struct hc_core *c, const struct join *j)
 struct hc_part *hc_join_part(struct hc_core *c, const struct join *j)
 {
 	struct hc_part *p = part_known(c, j);
-	struct hc_part_busy *b;
 	char text[HC_NAME_MAX + 128];
 	int r;
 
@@ -228,10 +242,10 @@ struct hc_part *hc_join_part(struct hc_core *c, const struct join *j)
 		if (p) {
 			p->home_node = (uint16_t)j->home;
 			p->home_life = c->nodes[j->home].life;
-			b = hc_part_busy(c, p);
-			b->quiet = j->batch;
-			b->list_a = j->list_a;
-			b->list_b = j->list_b;
+			p->priority = j->priority;
+			p->weight = j->weight;
+			know(c, p, j);
+			hc_part_busy(c, p)->quiet = j->batch;
 		}
 	}
 	if (!p) {

@@ -19,7 +19,7 @@
 #include "ranks.h"
 #include "suite.h"
 
-enum { LIMIT = 20000, RANKS = 2, BEAT_MS = 100, LIMIT_S = 2 };
+enum { LIMIT = 20000, RANKS = 2, LIMIT_S = 6, DETECTED_MS = 5000 };
 
 static struct hc_lab lab;
 static struct hc_rank r[RANKS];
@@ -99,14 +99,14 @@ START_TEST(the_status_says_it_and_nobody_waits_for_ever)
 		return;
 	hc_rank_tell(&r[blocked], &o);
 	lose();
-	/* five intervals and 200 ms are the goal; the machine may be busy */
-	await_state(other, HCOMM_SUSPENDED, peer[other], 5 * BEAT_MS + 200 + 1000);
+	/* some 0.7 s; the machine may be busy */
+	await_state(other, HCOMM_SUSPENDED, peer[other], DETECTED_MS);
 	o = (struct hc_order){.what = HC_DO_BEGIN, .kind = HCOMM_OP_ALL_REDUCE};
 	ck_assert_int_eq(hc_rank_do(&r[other], &o, &a), HCOMM_E_SUSPENDED);
 	hc_rank_hear(&r[blocked], &a, LIMIT);
 	ck_assert_msg(a.result && a.result != HCOMM_E_TIMEOUT, "%d: %s", a.result, a.text);
 	ck_assert_msg(strstr(a.text, peer[blocked]) != NULL, "%s", a.text);
-	ck_assert_uint_lt((a.end_ns - a.began_ns) / 1000000, hc_patience(LIMIT_S * 1000 + 3000));
+	ck_assert_uint_lt((a.end_ns - a.began_ns) / 1000000, hc_patience(LIMIT_S * 1000 + 8000));
 	await_state(other, HCOMM_DAMAGED, peer[other], LIMIT);
 	end();
 }
@@ -121,7 +121,7 @@ START_TEST(whole_again_in_time)
 		return;
 	hc_rank_tell(&r[1], &o);
 	lose();
-	await_state(0, HCOMM_SUSPENDED, "node node1", 5 * BEAT_MS + 200 + 1000);
+	await_state(0, HCOMM_SUSPENDED, "node node1", DETECTED_MS);
 	heal();
 	await_state(0, HCOMM_ACTIVE, "", LIMIT);
 	hc_rank_must(&r[0], &o, &a);

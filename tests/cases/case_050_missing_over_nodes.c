@@ -116,7 +116,7 @@ static void await_shown(unsigned node, const char *const *lines)
 /* The sign of a rank in the JSON of a node. */
 static void want_json(unsigned node, unsigned rank, const char *begin, const char *end)
 {
-	json_t *all, *row;
+	json_t *all, *row = NULL;
 	const char *sign;
 	json_error_t e;
 	size_t i;

@@ -111,11 +111,20 @@ static bool is_stored(struct job_world *w, uint32_t node, const struct job_recor
 	return true;
 }
 
+static const struct hc_home *home_at(struct job_world *w, uint32_t node, uint64_t id)
+{
+	struct hc_core *c = sim_core(w->sim, node);
+	const uint32_t n = hc_index_find(&c->home_by_id, id);
+
+	return n == HC_NONE ? NULL : &c->homes[n];
+}
+
 void job_check_record(struct job_world *w, uint32_t node, const struct job_record *r,
 		      const struct job_record *before)
 {
 	struct job_domain *d = job_domain(w, r->id);
 	const bool same = before->id == r->id;
+	const struct hc_home *h;
 
 	if (!same && before->tag == r->tag && before->id)
 		job_broken(w, "node %u: two domains have one tag in one slot", node);
@@ -129,11 +138,8 @@ void job_check_record(struct job_world *w, uint32_t node, const struct job_recor
 	if (!is_stored(w, node, r))
 		job_broken(w, "node %u: %016" PRIx64 " is published as %s, and that is not stored",
 			   node, r->id, hc_word_domain_state(r->state));
-	d->lost = d->lost || r->state == HC_W_domain_state_DAMAGED ||
-		  r->cause_kind == HC_W_event_code_RANK_DIED ||
-		  r->cause_kind == HC_W_event_code_RANK_ABORTED ||
-		  r->cause_kind == HC_W_event_code_NODE_UNREACHABLE ||
-		  r->cause_kind == HC_W_event_code_NODE_REBORN;
+	h = home_at(w, node, r->id);
+	d->lost = d->lost || r->state == HC_W_domain_state_DAMAGED || (h && h->lost);
 	if (r->state != HC_W_domain_state_ACTIVE)
 		return;
 	d->active = true;
@@ -206,14 +212,6 @@ static const char *say(char *text, size_t bytes, const char *fmt, ...)
 	vsnprintf(text, bytes, fmt, ap);
 	va_end(ap);
 	return text;
-}
-
-static const struct hc_home *home_at(struct job_world *w, uint32_t node, uint64_t id)
-{
-	struct hc_core *c = sim_core(w->sim, node);
-	const uint32_t n = hc_index_find(&c->home_by_id, id);
-
-	return n == HC_NONE ? NULL : &c->homes[n];
 }
 
 /* A part, compared with its home. Forming ones are judged by the answers that their ranks get. */

@@ -7,6 +7,7 @@
 #include "session.h"
 
 #include <stdio.h>
+#include <string.h>
 
 uint64_t hc_ask_open(struct hc_core *c, uint64_t session, uint32_t request)
 {
@@ -73,6 +74,60 @@ void hc_ask_to(struct hc_core *c, uint64_t ticket, uint32_t node, bool leaves)
 	a->node = node;
 	a->life = c->nodes[node].life;
 	a->leaves = leaves;
+}
+
+void hc_ask_keep(struct hc_core *c, uint64_t ticket, const struct hc_desc *d, const void *msg)
+{
+	struct hc_ask *a = find(c, ticket);
+
+	hc_assert(d->size <= sizeof(a->asked));
+	if (!a)
+		return;
+	a->question = d;
+	memcpy(a->asked, msg, d->size);
+}
+
+void hc_ask_after(struct hc_core *c, uint64_t ticket, uint64_t stored)
+{
+	struct hc_ask *a = find(c, ticket);
+
+	if (a)
+		a->stored = stored;
+}
+
+/* As at a home: answered from the list of those that wait for a row. */
+static bool waits_for_row(struct hc_core *c, const struct hc_ask *a)
+{
+	uint32_t n;
+
+	if (!a || a->stored <= c->persisted)
+		return false;
+	n = hc_pool_get(&c->ask_pool);
+	if (n == HC_NONE)
+		return false;
+	c->asks[n] =
+		(struct hc_ask){.ticket = a->ticket, .node = HC_SELF_NODE, .stored = a->stored};
+	hc_list_push(&c->departed, &c->ask_links, n);
+	return true;
+}
+
+void hc_ask_on_answer(struct hc_core *c, const struct hc_m_control_r *m)
+{
+	char text[HC_TEXT_MAX + 1];
+
+	if (!m->code && waits_for_row(c, find(c, m->ticket)))
+		return;
+	hc_ask_answer(c, m->ticket, m->code, hc_str_copy(m->text, text, sizeof(text)));
+}
+
+bool hc_ask_again(struct hc_core *c, uint32_t n, uint32_t node)
+{
+	const struct hc_ask *a = &c->asks[n];
+
+	if (!a->ticket || !a->session || !a->question || a->node != node)
+		return false;
+	hc_emit_send(c, node, a->question, a->asked);
+	return true;
 }
 
 bool hc_ask_lost(struct hc_core *c)

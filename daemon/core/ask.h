@@ -14,6 +14,13 @@ bool hc_ask_take(struct hc_core *c, uint64_t ticket, uint64_t *session, uint32_t
 void hc_ask_drop(struct hc_core *c, uint64_t ticket);
 /* It is that node which answers; leaves: for a rank that is out even when nobody answers. */
 void hc_ask_to(struct hc_core *c, uint64_t ticket, uint32_t node, bool leaves);
+/* What it is asked, without strings: it is repeated when that node begins anew. */
+void hc_ask_keep(struct hc_core *c, uint64_t ticket, const struct hc_desc *d, const void *msg);
+/* The answer is to wait for this node's own row, too. */
+void hc_ask_after(struct hc_core *c, uint64_t ticket, uint64_t stored);
+void hc_ask_on_answer(struct hc_core *c, const struct hc_m_control_r *m);
+/* Number `n` of all is asked again, when it is that node which answers. */
+bool hc_ask_again(struct hc_core *c, uint32_t n, uint32_t node);
 /* Answer those whose node was lost; false when there was no room for all. */
 bool hc_ask_lost(struct hc_core *c);
 

@@ -35,6 +35,8 @@ static void sweep(struct hc_core *c)
 
 		if (n->away && !n->given_up && n->away_since + c->set.suspend_limit_ns < c->away_at)
 			c->away_at = n->away_since + c->set.suspend_limit_ns;
+		if (n->expected && n->expect_until < c->away_at)
+			c->away_at = n->expect_until;
 	}
 }
 
@@ -45,6 +47,7 @@ void hc_away_gone(struct hc_core *c, uint32_t node, const char *why)
 	if (n->away)
 		return;
 	n->away = true;
+	n->expected = false;
 	n->away_since = c->now;
 	hc_str_copy(hc_str(why), n->why, sizeof(n->why));
 	sweep(c);
@@ -63,6 +66,7 @@ void hc_away_back(struct hc_core *c, uint32_t node, uint64_t incarnation)
 	const bool reborn = n->incarnation && n->incarnation != incarnation;
 
 	n->incarnation = incarnation;
+	n->expected = false;
 	if (!n->away && !reborn)
 		return;
 	n->away = n->given_up = false;
@@ -71,11 +75,34 @@ void hc_away_back(struct hc_core *c, uint32_t node, uint64_t incarnation)
 	sweep(c);
 }
 
+void hc_away_expect(struct hc_core *c)
+{
+	uint32_t i;
+
+	for (i = 1; i < c->nnodes; i++)
+		c->nodes[i].expect_until = c->now + c->set.daemon_grace_ns;
+	sweep(c);
+}
+
+static void not_come(struct hc_core *c)
+{
+	char text[160];
+	uint32_t i;
+
+	for (i = 1; i < c->nnodes; i++)
+		if (c->nodes[i].expected && c->nodes[i].expect_until <= c->now) {
+			HC_TEXT(text, "not connected within %llu ms of this daemon's start",
+				(unsigned long long)(c->set.daemon_grace_ns / 1000000u));
+			hc_away_gone(c, i, text);
+		}
+}
+
 void hc_away_timeout(struct hc_core *c)
 {
 	char why[sizeof(c->nodes[0].why)], text[sizeof(why)];
 	uint32_t i;
 
+	not_come(c);
 	for (i = 1; i < c->nnodes; i++) {
 		struct hc_known_node *n = &c->nodes[i];
 

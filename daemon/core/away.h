@@ -24,6 +24,8 @@
 /* The peer that this node is can not be reached; or it is connected, as that incarnation. */
 void hc_away_gone(struct hc_core *c, uint32_t node, const char *why);
 void hc_away_back(struct hc_core *c, uint32_t node, uint64_t incarnation);
+/* At a start: who is named by rows and not connected within daemon_grace is away. */
+void hc_away_expect(struct hc_core *c);
 /* The limit of a node is over, or the setting has changed. */
 void hc_away_timeout(struct hc_core *c);
 /* Of one home, which may have been busy when its turn was. False: nothing has changed. */

@@ -304,6 +304,9 @@ void hc_gang_kept(struct hc_core *c, uint32_t request);
 /* A channel with an end on another node is over. */
 void hc_gang_channel_over(struct hc_core *c, const struct hc_channel *ch);
 void hc_gang_part_gone(struct hc_core *c, const struct hc_part *p);
+/* Its home begins anew with this node, or (at the home) a node with it. */
+void hc_gang_part_again(struct hc_core *c, const struct hc_part *p);
+void hc_gang_home_again(struct hc_core *c, uint64_t id);
 void hc_gang_on_reserve(struct hc_core *c, uint32_t node, const struct hc_m_gang_reserve *m);
 void hc_gang_on_commit(struct hc_core *c, uint32_t node, const struct hc_m_gang_commit *m);
 void hc_gang_on_cancel(struct hc_core *c, uint32_t node, const struct hc_m_gang_cancel *m);

@@ -180,6 +180,22 @@ void hc_gang_part_gone(struct hc_core *c, const struct hc_part *p)
 			keep_drop(c, &c->chan->keeps[i]);
 }
 
+/* The home has forgotten the gangs that were under way: those of this node are asked for anew. */
+void hc_gang_part_again(struct hc_core *c, const struct hc_part *p)
+{
+	struct hc_want *w;
+	uint32_t i;
+
+	hc_gang_part_gone(c, p);
+	for (i = 0; i < c->chan->want_pool.fresh; i++) {
+		w = &c->chan->wants[i];
+		if (w->state == WANT_FREE || w->kind != WANT_CLIENT || !w->gang ||
+		    w->domain != p->id)
+			continue;
+		hc_gang_ask(c, w, w->deadline == HC_NEVER || w->deadline > c->now);
+	}
+}
+
 struct reserving {
 	struct hc_core *c;
 	struct hc_part *p;

@@ -312,6 +312,23 @@ void hc_gang_on_end(struct hc_core *c, uint32_t node, const struct hc_m_gang_end
 	}
 }
 
+void hc_gang_home_again(struct hc_core *c, uint64_t id)
+{
+	struct hc_home *h = hc_home_by_id(c, id);
+	struct hc_gang *g;
+	uint32_t i;
+
+	for (i = 0; i < c->chan->gang_pool.fresh; i++) {
+		g = &c->chan->gangs[i];
+		if (g->domain != id)
+			continue;
+		cancel(c, h, g);
+		send_r(c, g->asker, id, g->ticket, HC_E_AGAIN, HC_NONE,
+		       "the daemon of a node was restarted; ask again");
+		forget(c, g);
+	}
+}
+
 void hc_gang_home_gone(struct hc_core *c, uint64_t id)
 {
 	struct hc_home *h = hc_home_by_id(c, id);

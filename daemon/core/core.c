@@ -8,6 +8,7 @@
  */
 #include "core.h"
 
+#include "again.h"
 #include "ask.h"
 #include "away.h"
 #include "channel.h"
@@ -182,6 +183,8 @@ struct hc_core *hc_core_init(void *memory, size_t bytes, const struct hc_limits 
 	c->self = *self;
 	set(c, settings);
 	c->kept = c->away_at = HC_NEVER;
+	/* no answer to an earlier daemon finds a question of this one */
+	c->ask_generation = self->start << 16;
 	hc_assert(!hc_pool_get(&c->who_pool)); /* nobody */
 	c->rng = (struct hc_hash_key){self->seed[0], self->seed[1]};
 	hc_core_node(c, self->node_id, self->name);
@@ -410,9 +413,11 @@ static int message(struct hc_core *c, uint32_t node, const struct hc_frame *f)
 		struct hc_m_exch_done exch_done;
 		struct hc_m_exch_drop exch_drop;
 		struct hc_m_exch_back exch_back;
+		struct hc_m_part_ask part_ask;
+		struct hc_m_part_back part_back;
+		struct hc_m_form_again form_again;
 		struct hc_m_peer_sum peer_sum;
 	} m;
-	char text[HC_TEXT_MAX + 1];
 
 	switch (f->head.type) {
 		WORD(arrive, hc_home_on_arrive(c, node, &m.arrive));
@@ -429,8 +434,7 @@ static int message(struct hc_core *c, uint32_t node, const struct hc_frame *f)
 		WORD(drain_report, hc_home_on_drain_report(c, node, &m.drain_report));
 		WORD(gone, hc_part_on_gone(c, node, &m.gone));
 		WORD(control, hc_home_on_control(c, node, &m.control));
-		WORD(control_r, hc_ask_answer(c, m.control_r.ticket, m.control_r.code,
-					      hc_str_copy(m.control_r.text, text, sizeof(text))));
+		WORD(control_r, hc_ask_on_answer(c, &m.control_r));
 		WORD(gather, hc_split_on_gather(c, node, &m.gather));
 		WORD(gathered, hc_split_on_gathered(c, &m.gathered));
 		WORD(arrivals, hc_home_on_arrivals(c, node, &m.arrivals));
@@ -451,6 +455,9 @@ static int message(struct hc_core *c, uint32_t node, const struct hc_frame *f)
 		WORD(exch_done, hc_sync_on_done(c, &m.exch_done));
 		WORD(exch_drop, hc_exchange_on_drop(c, node, &m.exch_drop));
 		WORD(exch_back, hc_exchange_on_back(c, node, &m.exch_back));
+		WORD(part_ask, hc_part_on_ask(c, node, &m.part_ask));
+		WORD(part_back, hc_home_on_part_back(c, node, &m.part_back));
+		WORD(form_again, hc_part_on_form_again(c, node, &m.form_again));
 		WORD(peer_sum, hc_digest_on_sum(c, node, &m.peer_sum));
 	}
 	return HC_E_NOT_SUPPORTED;
@@ -548,7 +555,10 @@ static void fire(struct hc_core *c, uint32_t timer)
 static void on_event(struct hc_core *c, const struct hc_event *ev)
 {
 	switch (ev->kind) {
-	case HC_EV_START: hc_restore_start(c); return;
+	case HC_EV_START:
+		hc_restore_start(c);
+		hc_away_expect(c);
+		return;
 	case HC_EV_TIMEOUT: hc_beat_timeout(c); return; /* the rest is looked at by unit() */
 	case HC_EV_REQUEST: on_request(c, ev); return;
 	case HC_EV_SESSION_LOST: hc_session_lost(c, ev->session); return;
@@ -600,7 +610,7 @@ static bool under_way(const struct hc_core *c)
 	return c->watch_from != c->watch_to || c->work.count || c->ring_used || c->over.count ||
 	       c->reaping.count || c->answering || c->batching.count || c->tell_storage ||
 	       c->waiters_ready.count || c->exch_over.count || c->wait_drops.count || c->sweeping ||
-	       c->sums || c->seek_next != HC_NONE || stored_waits(c) || hc_drain_has_work(c);
+	       c->sums || hc_again_ready(c) || c->seek_next != HC_NONE || stored_waits(c) || hc_drain_has_work(c);
 }
 
 /* One unit of what is under way; false when there is nothing. */
@@ -614,7 +624,7 @@ static bool work(struct hc_core *c)
 		hc_assert(!message(c, HC_SELF_NODE, &f));
 		return true;
 	}
-	if (hc_away_work(c) || hc_home_work(c))
+	if (hc_away_work(c) || hc_again_work(c) || hc_home_work(c))
 		return true;
 	if (hc_home_departed(c))
 		return true;

@@ -11,11 +11,12 @@
 #include "state.h"
 
 #define HC_SPARE_ACTIONS 80u
-/* the largest of: a row of the database (29 bytes a member, and its head); the answer to a batch */
-#define HC_SPARE_BYTES(c)                                                                          \
-	((c)->lim.ranks_per_domain * 29u + 8192u > 81920u                                          \
-		 ? (c)->lim.ranks_per_domain * 29u + 8192u                                         \
-		 : 81920u)
+/* the largest of: a row of the database (31 bytes a member, 153 a far node, and its head); the
+ * answer to a batch */
+#define HC_ROW_NODES(c)                                                                            \
+	((c)->lim.ranks_per_domain < HC_NODE_MAX ? (c)->lim.ranks_per_domain : HC_NODE_MAX)
+#define HC_ROW_BYTES(c)   ((c)->lim.ranks_per_domain * 31u + HC_ROW_NODES(c) * 153u + 8192u)
+#define HC_SPARE_BYTES(c) (HC_ROW_BYTES(c) > 81920u ? HC_ROW_BYTES(c) : 81920u)
 
 /* Room for one more unit of work: some actions, and the bytes of a large row. */
 static inline bool hc_emit_room(const struct hc_core *c)

@@ -15,6 +15,7 @@
 #include "exchange.h"
 #include "part.h"
 #include "rng.h"
+#include "row.h"
 #include "split.h"
 #include "user.h"
 #include "who.h"
@@ -47,7 +48,8 @@ struct hc_home *hc_home_by_key(struct hc_core *c, uint64_t key_a, uint64_t key_b
 
 	for (n = hc_index_find(&c->home_by_key, key_a); n != HC_NONE;
 	     n = hc_index_next(&c->home_by_key, n))
-		if (c->home_busy[n].key_b == key_b)
+		if (c->home_busy[n].key_b == key_b &&
+		    hc_home(c, c->home_busy[n].home)->state == HC_W_domain_state_FORMING)
 			return hc_home(c, c->home_busy[n].home);
 	return NULL;
 }
@@ -431,56 +433,12 @@ void hc_home_tell_state(struct hc_core *c, struct hc_home *h)
 
 /* ---- store ---- */
 
-static uint64_t put_row(struct hc_core *c, struct hc_home *h, uint8_t state)
-{
-	struct hc_m_domain_row row = {.id = h->id,
-				      .epoch = h->epoch,
-				      .state = state,
-				      .number = h->number,
-				      .uid = h->uid,
-				      .nranks = h->nranks,
-				      .priority = h->priority,
-				      .weight = h->weight,
-				      .cut = h->leaving ? hc_home_now(c, h)->cut : 0,
-				      .cause = hc_str(hc_home_cause(c, h))};
-	struct hc_part *p = hc_part_by_id(c, h->id);
-	uint32_t i;
-
-	if (h->name != HC_NONE)
-		row.name = hc_str(c->names[h->name].text);
-	if (p) {
-		row.slot = hc_part_number(c, p);
-		row.reuse = p->reuse;
-		row.key_a = p->key_a;
-		row.key_b = p->key_b;
-	}
-	for (i = 0; i < h->nranks; i++) {
-		const struct hc_place *pl = &c->places[h->places + i];
-		struct hc_m_member_row r = {.rank = i,
-					    .device = pl->device,
-					    .pid = hc_who(c, pl)->pid,
-					    .started = hc_who(c, pl)->started,
-					    .uid = h->uid,
-					    .state = pl->state,
-					    .block = HC_NONE};
-		uint32_t seat = p ? hc_part_find_seat(c, p, i) : HC_NONE;
-
-		if (seat != HC_NONE) {
-			r.block = c->seats[seat].block;
-			r.shared = c->seats[seat].flags & SEAT_SHARED ? 1 : 0;
-		}
-		hc_assert(!hc_arr_put(&row.members, c->scratch, HC_OUT_BYTES, &hc_desc_member_row,
-				      HC_PROTO_MAX, &r));
-	}
-	return hc_emit_put_domain(c, h->id, &row);
-}
-
 uint64_t hc_home_put(struct hc_core *c, struct hc_home *h)
 {
-	return put_row(c, h,
-		       h->lost      ? HC_W_domain_state_DAMAGED
-		       : h->leaving ? HC_W_domain_state_DRAINING
-				    : HC_W_domain_state_ACTIVE);
+	return hc_row_put_home(c, h,
+			       h->lost      ? HC_W_domain_state_DAMAGED
+			       : h->leaving ? HC_W_domain_state_DRAINING
+					    : HC_W_domain_state_ACTIVE);
 }
 
 void hc_home_store(struct hc_core *c, struct hc_home *h, enum hc_home_step step, uint16_t event,
@@ -493,9 +451,9 @@ void hc_home_store(struct hc_core *c, struct hc_home *h, enum hc_home_step step,
 	if (step == HOME_ENDING)
 		hc_emit_del_domain(c, h->id);
 	else
-		b->stored = put_row(c, h,
-				    step == HOME_COMMITTING ? HC_W_domain_state_ACTIVE
-							    : HC_W_domain_state_DAMAGED);
+		b->stored = hc_row_put_home(c, h,
+					    step == HOME_COMMITTING ? HC_W_domain_state_ACTIVE
+								    : HC_W_domain_state_DAMAGED);
 	/* one of a batch: the batch has one entry for all */
 	if (!b->quiet || step != HOME_COMMITTING)
 		b->stored = hc_emit_journal(c, event, h->id, h->epoch, b->cause_rank, b->cause_pid,

@@ -5,6 +5,7 @@
  * home.c       make, find, state, store, end
  * home_form.c  arrivals, contradictions, deadlines, the two phases
  * home_life.c  departures, the drain, those who wait for the end
+ * home_again.c a node that begins anew with this one
  */
 #ifndef HC_HOME_H
 #define HC_HOME_H
@@ -16,7 +17,7 @@ uint64_t hc_home_draw_id(struct hc_core *c);
 /* A forming domain with that id. 0, LIMIT, EXISTS or INVALID with the reason. */
 int hc_home_make(struct hc_core *c, uint64_t id, uint64_t key_a, uint64_t key_b, uint32_t uid,
 		 uint32_t nranks, struct hc_str name, bool staged, char *text, size_t bytes);
-/* What the row says of a home that was just made. */
+/* What the row says of a home that was just made, before and after its places are taken. */
 void hc_home_restore(struct hc_core *c, struct hc_home *h, const struct hc_m_domain_row *m);
 void hc_home_unmake(struct hc_core *c, uint64_t id);
 struct hc_home *hc_home_by_id(struct hc_core *c, uint64_t id);
@@ -100,7 +101,19 @@ const struct hc_roll_entry *hc_home_roll(const struct hc_core *c, const struct h
 /* "1, 3, 5 to 7 (4 of 8)" of the ranks that have not come. */
 void hc_home_missing(struct hc_core *c, struct hc_home *h, char *text, size_t bytes);
 
+/* ---- home_again.c ---- */
+/* The node begins anew: at once, those of it who wait in forming domains; then home by home. */
+void hc_home_node_again(struct hc_core *c, uint32_t node);
+bool hc_home_again(struct hc_core *c, struct hc_home *h, uint32_t node);
+/* An arrival of a rank that has arrived, and that was preparing. */
+void hc_home_comes_again(struct hc_core *c, uint32_t node, const struct hc_m_arrive *m);
+/* It prepares, and that node has lost its preparation: from the beginning. */
+void hc_home_form_again(struct hc_core *c, struct hc_home *h, uint32_t node);
+void hc_home_on_part_back(struct hc_core *c, uint32_t node, const struct hc_m_part_back *m);
+
 /* ---- home_life.c ---- */
+void hc_home_ask_cut(struct hc_core *c, struct hc_home *h);
+void hc_home_send_cut(struct hc_core *c, struct hc_home *h, uint32_t node);
 /* `ticket` of `node` waits for this home's end or activation; false when too many do. */
 bool hc_home_wait(struct hc_core *c, struct hc_home *h, uint32_t node, uint64_t ticket,
 		  bool active);

@@ -203,7 +203,6 @@ static uint64_t prepare_until(const struct hc_core *c, const struct hc_home *h)
 
 static void begin(struct hc_core *c, struct hc_home *h)
 {
-	hc_index_del(&c->home_by_key, h->busy);
 	hc_home_set_state(c, h, HC_W_domain_state_PROBING);
 	hc_home_set_state(c, h, HC_W_domain_state_ACTIVATING);
 	h->epoch = 1;
@@ -261,6 +260,7 @@ void hc_home_commit(struct hc_core *c, struct hc_home *h)
 		if (pl->state == HC_W_member_state_JOINED)
 			pl->state = HC_W_member_state_READY;
 	}
+	hc_index_del(&c->home_by_key, h->busy);
 	h->roll = roll_of(c, hc_home_now(c, h)->list_a, hc_home_now(c, h)->list_b);
 	hc_home_set_state(c, h, HC_W_domain_state_ACTIVE);
 	if (!hc_home_busy(c, h)->quiet) {
@@ -284,6 +284,7 @@ static struct hc_home *home_for(struct hc_core *c, uint32_t node, const struct h
 	uint64_t id;
 	int r;
 
+	hc_home_comes_again(c, node, m);
 	if (m->id) {
 		h = hc_home_by_id(c, m->id);
 		if (h && h->state == HC_W_domain_state_FORMING &&

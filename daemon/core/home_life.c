@@ -193,7 +193,7 @@ void hc_home_restored(struct hc_core *c, struct hc_home *h)
 		start_orphan(c, h);
 }
 
-static void send_cut(struct hc_core *c, struct hc_home *h, uint32_t node)
+void hc_home_send_cut(struct hc_core *c, struct hc_home *h, uint32_t node)
 {
 	struct hc_m_cut m = {.id = h->id,
 			     .epoch = h->epoch,
@@ -215,7 +215,7 @@ static void close_behind(struct hc_core *c, struct hc_home *h, const struct hc_m
 	hc_home_set_cause(c, h, HC_W_event_code_RANK_LEFT, m->rank, m->pid, text);
 	hc_home_set_state(c, h, HC_W_domain_state_DRAINING);
 	hc_home_tell_state(c, h);
-	hc_home_each_node(c, h, send_cut);
+	hc_home_each_node(c, h, hc_home_send_cut);
 	hc_split_cancel(c, h->id, HC_E_GONE, text);
 	hc_gang_home_gone(c, h->id);
 	hc_exchange_cancel(c, h->id, true, HC_E_GONE, text);
@@ -278,8 +278,6 @@ void hc_home_lose(struct hc_core *c, struct hc_home *h, uint32_t first)
 	hc_home_settle(c, h);
 }
 
-static void ask_cut(struct hc_core *c, struct hc_home *h);
-
 /*
  * Take up what came while something else was under way. at_once: all that is not told would be
  * found again by a restarted daemon.
@@ -298,7 +296,7 @@ static void settle(struct hc_core *c, struct hc_home *h, bool at_once)
 	}
 	if ((b->untold || b->node_lost) && h->state == HC_W_domain_state_DRAINING && !h->leaving) {
 		tell_deaths(c, h, HC_W_domain_state_DRAINING);
-		ask_cut(c, h);
+		hc_home_ask_cut(c, h);
 		return;
 	}
 	if (b->untold || b->node_lost) {
@@ -417,7 +415,7 @@ static void send_cut_ask(struct hc_core *c, struct hc_home *h, uint32_t node)
 	hc_emit_send(c, node, &hc_desc_cut_ask, &m);
 }
 
-static void ask_cut(struct hc_core *c, struct hc_home *h)
+void hc_home_ask_cut(struct hc_core *c, struct hc_home *h)
 {
 	struct hc_home_busy *b = hc_home_busy(c, h);
 
@@ -444,7 +442,7 @@ void hc_home_drain(struct hc_core *c, struct hc_home *h, uint32_t timeout_ms, ui
 	hc_home_alarm(c, h, b->deadline);
 	hc_exchange_cancel(c, h->id, true, HC_E_GONE, text);
 	hc_gang_home_gone(c, h->id);
-	ask_cut(c, h);
+	hc_home_ask_cut(c, h);
 }
 
 void hc_home_on_cut_report(struct hc_core *c, uint32_t node, const struct hc_m_cut_report *m)
@@ -461,7 +459,7 @@ void hc_home_on_cut_report(struct hc_core *c, uint32_t node, const struct hc_m_c
 	if (b->pending)
 		return;
 	h->step = HOME_DRAINING;
-	hc_home_ask_each(c, h, send_cut);
+	hc_home_ask_each(c, h, hc_home_send_cut);
 }
 
 void hc_home_on_drain_report(struct hc_core *c, uint32_t node, const struct hc_m_drain_report *m)

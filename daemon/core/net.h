@@ -96,6 +96,7 @@ struct hc_peer {
 	uint32_t wish_misses, wish_down;
 	uint64_t rival; /* cookie of another daemon with this identity, 0 = none */
 	/* where to dial */
+	bool fresh; /* words were lost between us, or this is another daemon: see again.h */
 	bool configured;
 	bool sought;                   /* dialled for a join, without a section; see seek.h */
 	char section[HC_NAME_MAX + 1]; /* [node NAME] */

@@ -14,6 +14,7 @@
 #include "device.h"
 #include "emit.h"
 #include "pages.h"
+#include "row.h"
 #include "session.h"
 #include "texts.h"
 #include "sync.h"
@@ -117,40 +118,21 @@ struct hc_part *hc_part_open(struct hc_core *c, uint64_t key_a, uint64_t key_b, 
 	return p;
 }
 
-struct hc_part *hc_part_restore(struct hc_core *c, uint32_t slot, uint32_t reuse, uint64_t id,
-				uint32_t uid, uint32_t nranks, struct hc_str name)
+struct hc_part *hc_part_restore(struct hc_core *c, const struct hc_m_domain_row *m, uint32_t home,
+				uint32_t seats)
 {
 	struct hc_part *p;
 
-	if (!hc_pool_claim(&c->part_pool, slot))
+	if (!hc_pool_claim(&c->part_pool, m->slot))
 		return NULL;
-	p = part_begin(c, slot, uid, nranks, name);
-	p->reuse = reuse;
+	p = part_begin(c, m->slot, m->uid, m->nranks, m->name);
+	p->reuse = m->reuse;
+	p->home_node = (uint16_t)home;
+	p->kept = home != HC_SELF_NODE;
 	/* all at once: growing would need room for both */
-	p->seats = hc_spans_get(&c->seat_spans, nranks, &p->order);
-	hc_part_set_id(c, p, id);
+	p->seats = hc_spans_get(&c->seat_spans, seats, &p->order);
+	hc_part_set_id(c, p, m->id);
 	return p;
-}
-
-void hc_part_restored(struct hc_core *c, struct hc_part *p, const struct hc_m_domain_row *m)
-{
-	struct hc_part_busy *b;
-
-	p->epoch = m->epoch;
-	p->number = m->number;
-	p->state = m->state;
-	p->priority = m->priority;
-	p->weight = m->weight;
-	p->key_a = m->key_a;
-	p->key_b = m->key_b;
-	hc_index_add_in(&c->part_by_key, hc_part_number(c, p));
-	if (m->state == HC_W_domain_state_DRAINING) {
-		b = hc_part_busy(c, p);
-		b->cut = m->cut;
-		b->cut_set = HC_CUT_SET;
-	}
-	if (m->state == HC_W_domain_state_DAMAGED)
-		hc_part_set_cause(c, p, HC_W_event_code_DOMAIN_DAMAGED, HC_NONE, 0, m->cause);
 }
 
 struct hc_part *hc_part_by_name(struct hc_core *c, uint32_t uid, struct hc_str name)
@@ -188,6 +170,13 @@ void hc_part_set_id(struct hc_core *c, struct hc_part *p, uint64_t id)
 	p->id = id;
 	p->home_life = c->nodes[p->home_node].life;
 	hc_index_add_in(&c->part_by_id, hc_part_number(c, p));
+}
+
+void hc_part_unset_id(struct hc_core *c, struct hc_part *p)
+{
+	hc_index_del(&c->part_by_id, hc_part_number(c, p));
+	p->id = 0;
+	p->home_life = c->nodes[p->home_node].life;
 }
 
 void hc_part_free(struct hc_core *c, struct hc_part *p)
@@ -305,6 +294,8 @@ void hc_part_drop_seat(struct hc_core *c, struct hc_part *p, uint32_t seat)
 {
 	uint32_t last = p->seats + p->nseats - 1;
 
+	if (hc_part_now(c, p)->work & WORK_ARRIVE) /* the last one takes the place of this one */
+		hc_part_busy(c, p)->cursor = 0;
 	hc_part_release_seat(c, seat);
 	if (seat != last)
 		seat_move(c, last, seat);
@@ -464,38 +455,12 @@ static void answer_prepare(struct hc_core *c, struct hc_part *p, uint32_t node, 
 	hc_emit_send(c, node, &hc_desc_prepared, &m);
 }
 
-/* Store this node's rows; the part goes on with its step when they are. */
+/* Store this node's row; the part goes on with its step when it is. */
 static void store(struct hc_core *c, struct hc_part *p, enum hc_part_step step)
 {
 	struct hc_part_busy *b = hc_part_busy(c, p);
-	struct hc_m_domain_row row = {.id = p->id,
-				      .epoch = p->epoch,
-				      .state = p->state,
-				      .number = p->number,
-				      .uid = p->uid,
-				      .nranks = p->nranks,
-				      .slot = hc_part_number(c, p),
-				      .priority = p->priority,
-				      .weight = p->weight};
-	uint32_t i;
 
-	if (p->name != HC_NONE)
-		row.name = hc_str(c->names[p->name].text);
-	for (i = 0; i < p->nseats; i++) {
-		const struct hc_seat *s = &c->seats[p->seats + i];
-		struct hc_m_member_row r = {
-			.rank = s->rank, .device = s->device, .state = s->state};
-
-		if (s->process != HC_NONE) {
-			r.pid = c->processes[s->process].pid;
-			r.started = c->processes[s->process].started;
-			r.uid = c->processes[s->process].uid;
-		}
-		hc_assert(!hc_arr_put(&row.members, c->scratch, HC_OUT_BYTES, &hc_desc_member_row,
-				      HC_PROTO_MAX, &r));
-	}
-	b->stored = hc_emit_put_domain(c, p->id, &row);
-	p->kept = true;
+	b->stored = hc_row_put_part(c, p);
 	if (!b->step)
 		hc_list_push(&c->storing, &c->store_links, hc_part_busy_number(c, p));
 	b->step = (uint8_t)step;
@@ -539,10 +504,20 @@ void hc_part_reserved(struct hc_core *c, struct hc_part *p, bool persist, int co
 {
 	if (p->state != HC_W_domain_state_ACTIVATING)
 		return;
-	if (code || !persist)
+	if (code || !persist) {
 		answer_prepare(c, p, p->home_node, code, retry_ms, text);
-	else
-		store(c, p, PART_PREPARING);
+		return;
+	}
+	store(c, p, PART_PREPARING);
+	hc_part_await_home(c, p);
+}
+
+/* One whose session was lost with an earlier daemon comes back later. */
+static uint8_t seated(struct hc_core *c, const struct hc_seat *s)
+{
+	const bool lost = s->process != HC_NONE && !hc_session_get(c, hc_seat_session(s));
+
+	return lost ? HC_W_member_state_DETACHED : HC_W_member_state_READY;
 }
 
 static void open_part(struct hc_core *c, struct hc_part *p)
@@ -551,8 +526,10 @@ static void open_part(struct hc_core *c, struct hc_part *p)
 
 	p->state = HC_W_domain_state_ACTIVE;
 	hc_digest_part(c, p);
+	hc_part_alarm(c, p, HC_NEVER);
+	hc_part_busy(c, p)->prepared = false;
 	for (i = 0; i < p->nseats; i++)
-		c->seats[p->seats + i].state = HC_W_member_state_READY;
+		c->seats[p->seats + i].state = seated(c, &c->seats[p->seats + i]);
 	hc_part_publish(c, p, false);
 	hc_part_busy(c, p)->event = HC_W_event_code_DOMAIN_ACTIVE;
 	hc_part_add_work(c, p, WORK_JOINED | WORK_NOTIFY);
@@ -581,13 +558,20 @@ void hc_part_stored(struct hc_core *c, struct hc_part *p)
 	b->step = PART_NOTHING;
 	switch (step) {
 	case PART_NOTHING: return;
-	case PART_PREPARING: answer_prepare(c, p, p->home_node, 0, HC_NONE, ""); return;
-	case PART_COMMITTING: open_part(c, p); return;
+	case PART_PREPARING:
+		b->prepared = true;
+		answer_prepare(c, p, p->home_node, 0, HC_NONE, "");
+		return;
+	case PART_COMMITTING:
+		open_part(c, p);
+		if (b->missed)
+			hc_part_say(c, p);
+		b->missed = false;
+		return;
 	}
 }
 
-/* What is being stored is not waited for any more. */
-static void forget_step(struct hc_core *c, struct hc_part *p)
+void hc_part_forget_step(struct hc_core *c, struct hc_part *p)
 {
 	struct hc_part_busy *b = hc_part_busy(c, p); /* it goes on to end */
 
@@ -611,9 +595,12 @@ void hc_part_fail(struct hc_core *c, struct hc_part *p, uint16_t code, uint32_t 
 
 	if (p->kept)
 		hc_emit_del_domain(c, p->id);
-	forget_step(c, p);
+	p->kept = false;
+	hc_part_forget_step(c, p);
 	p->state = HC_W_domain_state_FAILED;
 	b = hc_part_busy(c, p);
+	b->work &= (uint8_t)~WORK_ARRIVE;
+	hc_part_alarm(c, p, HC_NEVER);
 	b->code = code;
 	b->cut = retry_ms; /* of a domain that never was: when to come again */
 	hc_part_set_cause(c, p, HC_W_event_code_DOMAIN_FAILED, HC_NONE, 0, text);
@@ -623,19 +610,32 @@ void hc_part_fail(struct hc_core *c, struct hc_part *p, uint16_t code, uint32_t 
 	hc_part_add_work(c, p, WORK_FAIL | WORK_NOTIFY | WORK_CLOSE);
 }
 
+/* The home was restarted, and knows of no drain: who asked for it asks again. */
+static void reopen(struct hc_core *c, struct hc_part *p)
+{
+	struct hc_part_busy *b = hc_part_busy(c, p);
+
+	b->draining = b->reported = b->drained = false;
+	b->cut_set = HC_CUT_NONE;
+	b->cut = 0;
+}
+
 void hc_part_on_state(struct hc_core *c, uint32_t node, const struct hc_m_state *m)
 {
 	struct hc_part *p = hc_part_of_home(c, node, m->id);
 	struct hc_part_busy *b;
 	char name[HC_NAME_MAX + 1];
-	bool closes, same;
+	bool closes, same, drains;
 
+	if (p && hc_part_now(c, p)->step == PART_COMMITTING)
+		hc_part_busy(c, p)->missed = true;
 	if (!p || p->epoch != m->epoch || m->number <= p->number ||
 	    p->state < HC_W_domain_state_ACTIVE || m->state < HC_W_domain_state_ACTIVE ||
 	    m->state > HC_W_domain_state_DRAINING)
 		return;
 	same = p->state == m->state;
 	closes = p->state == HC_W_domain_state_ACTIVE;
+	drains = p->state == HC_W_domain_state_DRAINING;
 	hc_digest_part(c, p);
 	p->number = m->number;
 	p->state = m->state;
@@ -643,6 +643,8 @@ void hc_part_on_state(struct hc_core *c, uint32_t node, const struct hc_m_state 
 	b = hc_part_busy(c, p);
 	b->event = m->kind;
 	p->away = false; /* the home has spoken */
+	if (drains && m->state == HC_W_domain_state_ACTIVE)
+		reopen(c, p);
 	/* what comes to the same state later is told, but the first cause stays */
 	if (m->state == HC_W_domain_state_ACTIVE)
 		hc_part_set_cause(c, p, 0, 0, 0, (struct hc_str){0});
@@ -656,7 +658,12 @@ void hc_part_on_state(struct hc_core *c, uint32_t node, const struct hc_m_state 
 	if (m->state == HC_W_domain_state_DAMAGED)
 		hc_channel_part_gone(c, p);
 	hc_part_publish(c, p, closes && m->state == HC_W_domain_state_SUSPENDED);
-	hc_part_add_work(c, p, WORK_NOTIFY);
+	if (drains || m->state >= HC_W_domain_state_DAMAGED)
+		hc_row_changed(c, p);
+	if (same && m->state == HC_W_domain_state_ACTIVE) /* a restarted home: nothing is new */
+		hc_part_rest(c, p);
+	else
+		hc_part_add_work(c, p, WORK_NOTIFY);
 }
 
 void hc_part_on_gone(struct hc_core *c, uint32_t node, const struct hc_m_gone *m)
@@ -677,7 +684,8 @@ void hc_part_end(struct hc_core *c, struct hc_part *p, uint8_t state, struct hc_
 
 	if (p->kept && p->home_node != HC_SELF_NODE)
 		hc_emit_del_domain(c, p->id);
-	forget_step(c, p);
+	p->kept = false;
+	hc_part_forget_step(c, p);
 	hc_digest_part(c, p);
 	p->state = state;
 	p->number++;
@@ -710,6 +718,8 @@ void hc_part_depart(struct hc_core *c, struct hc_part *p, uint32_t seat, uint8_t
 				.ticket = ticket,
 				.text = hc_str(text)};
 
+	if (ticket && !text[0])
+		hc_ask_keep(c, ticket, &hc_desc_depart, &m);
 	if (p->orphan) /* nobody is there to hear it */
 		hc_ask_answer(c, ticket, 0, "");
 	else

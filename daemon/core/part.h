@@ -8,6 +8,7 @@
  * part_stage.c domains made for others; attaching
  * part_drain.c the cut: stop admission, sample, report; ranks that leave
  * part_away.c  a home that cannot be reached
+ * part_again.c a home that begins anew with this node; one that is prepared
  */
 #ifndef HC_PART_H
 #define HC_PART_H
@@ -19,9 +20,8 @@
 struct hc_part *hc_part_open(struct hc_core *c, uint64_t key_a, uint64_t key_b, uint32_t uid,
 			     uint32_t nranks, struct hc_str name);
 /* A stored part, with the slot that its record has; NULL when that is taken. */
-struct hc_part *hc_part_restore(struct hc_core *c, uint32_t slot, uint32_t reuse, uint64_t id,
-				uint32_t uid, uint32_t nranks, struct hc_str name);
-void hc_part_restored(struct hc_core *c, struct hc_part *p, const struct hc_m_domain_row *m);
+struct hc_part *hc_part_restore(struct hc_core *c, const struct hc_m_domain_row *m, uint32_t home,
+				uint32_t seats);
 /* Its busy side: taken when it has none; as it is, or as it is at rest; given back if it rests. */
 struct hc_part_busy *hc_part_busy(struct hc_core *c, struct hc_part *p);
 const struct hc_part_busy *hc_part_now(const struct hc_core *c, const struct hc_part *p);
@@ -29,6 +29,7 @@ void hc_part_rest(struct hc_core *c, struct hc_part *p);
 /* hc_part_timeout at that time, or (HC_NEVER) not. */
 void hc_part_alarm(struct hc_core *c, struct hc_part *p, uint64_t at);
 void hc_part_set_id(struct hc_core *c, struct hc_part *p, uint64_t id);
+void hc_part_unset_id(struct hc_core *c, struct hc_part *p);
 struct hc_part *hc_part_by_id(struct hc_core *c, uint64_t id);
 /* The same, when `node` is its home: the only one that it obeys. */
 struct hc_part *hc_part_of_home(struct hc_core *c, uint32_t node, uint64_t id);
@@ -85,6 +86,20 @@ void hc_part_reserved(struct hc_core *c, struct hc_part *p, bool persist, int co
 void hc_part_fail(struct hc_core *c, struct hc_part *p, uint16_t code, uint32_t retry_ms,
 		  struct hc_str text);
 void hc_part_end(struct hc_core *c, struct hc_part *p, uint8_t state, struct hc_str text);
+
+/* What is being stored is not waited for any more. */
+void hc_part_forget_step(struct hc_core *c, struct hc_part *p);
+
+/* ---- its home begins anew with this node (part_again.c) ---- */
+/* Tell the home what is here. */
+void hc_part_say(struct hc_core *c, const struct hc_part *p);
+bool hc_part_again(struct hc_core *c, struct hc_part *p, uint32_t node);
+void hc_part_arrive_again(struct hc_core *c, const struct hc_part *p, uint32_t seat);
+void hc_part_on_ask(struct hc_core *c, uint32_t node, const struct hc_m_part_ask *m);
+void hc_part_on_form_again(struct hc_core *c, uint32_t node, const struct hc_m_form_again *m);
+/* It has prepared: ask the home now and then. */
+void hc_part_await_home(struct hc_core *c, struct hc_part *p);
+void hc_part_await_timeout(struct hc_core *c, struct hc_part *p);
 
 /* ---- its home cannot be reached, or is lost (part_away.c) ---- */
 /* Follow what is known of the home's node; false when nothing has changed. */

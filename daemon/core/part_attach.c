@@ -17,6 +17,7 @@
 #include "exchange.h"
 #include "home.h"
 #include "rights.h"
+#include "row.h"
 #include "session.h"
 
 #include <stdio.h>
@@ -134,8 +135,10 @@ static void take_seat(struct hc_core *c, struct hc_part *p, struct hc_session *s
 	t->flags |= (uint8_t)(SEAT_WAITS | batch | page);
 	t->state = HC_W_member_state_READY;
 	c->member_changes++;
-	if (!known)
+	if (!known) {
 		hc_home_changed(c, p->id);
+		hc_row_changed(c, p);
+	}
 	hc_exchange_told(c, p);
 }
 

@@ -15,6 +15,7 @@
 #include "channel.h"
 #include "digest.h"
 #include "emit.h"
+#include "row.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -95,6 +96,7 @@ static void lose(struct hc_core *c, struct hc_part *p)
 	tell(c, p, HC_W_domain_state_DAMAGED, HC_W_event_code_DOMAIN_ORPHANED, text);
 	hc_channel_part_gone(c, p);
 	hc_part_alarm(c, p, c->now + c->set.orphan_grace_ns);
+	hc_row_changed(c, p);
 }
 
 bool hc_part_look(struct hc_core *c, struct hc_part *p)

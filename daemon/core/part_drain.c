@@ -22,6 +22,7 @@
 #include "home.h"
 #include "pages.h"
 #include "rights.h"
+#include "row.h"
 #include "session.h"
 
 #include <stdio.h>
@@ -253,6 +254,8 @@ void hc_part_on_cut_ask(struct hc_core *c, uint32_t node, const struct hc_m_cut_
 	struct hc_part_busy *b;
 	bool first;
 
+	if (p && hc_part_now(c, p)->step == PART_COMMITTING)
+		hc_part_busy(c, p)->missed = true;
 	if (!p || p->epoch != m->epoch || m->number <= p->number ||
 	    p->state < HC_W_domain_state_ACTIVE || p->state > HC_W_domain_state_DRAINING)
 		return;
@@ -270,6 +273,7 @@ void hc_part_on_cut_ask(struct hc_core *c, uint32_t node, const struct hc_m_cut_
 	hc_part_set_cause(c, p, HC_W_event_code_DOMAIN_DRAINING, HC_NONE, 0, m->text);
 	hc_part_publish(c, p, true);
 	b->event = HC_W_event_code_DOMAIN_DRAINING;
+	hc_row_changed(c, p);
 	hc_part_add_work(c, p, first ? WORK_SCAN | WORK_NOTIFY : WORK_SCAN);
 	arm(c, p);
 }
@@ -286,6 +290,7 @@ void hc_part_on_cut(struct hc_core *c, uint32_t node, const struct hc_m_cut *m)
 	b->cut_set = HC_CUT_SET;
 	b->drained = false;
 	hc_part_publish(c, p, false);
+	hc_row_changed(c, p);
 	if (b->draining)
 		hc_part_add_work(c, p, WORK_SCAN);
 }
@@ -311,6 +316,10 @@ void hc_part_ops_ended(struct hc_core *c, struct hc_session *s, uint64_t id)
 
 void hc_part_timeout(struct hc_core *c, struct hc_part *p)
 {
+	if (p->state == HC_W_domain_state_ACTIVATING) {
+		hc_part_await_timeout(c, p);
+		return;
+	}
 	if (waits_for_references(c, p))
 		hc_part_add_work(c, p, WORK_SCAN);
 	if (hc_part_answer_leave(c, p, HC_NONE, 0, ""))
@@ -349,6 +358,9 @@ static void let_go(struct hc_core *c, struct hc_part *p, uint32_t seat, uint64_t
 	hc_part_depart(c, p, seat, HC_W_depart_LEFT, "", ticket);
 	hc_part_release_seat(c, seat);
 	c->seats[seat].state = HC_W_member_state_LEFT;
+	hc_row_changed(c, p);
+	if (p->kept)
+		hc_ask_after(c, ticket, c->persist_seq);
 }
 
 void hc_part_leave(struct hc_core *c, struct hc_session *s, uint32_t request,
@@ -456,6 +468,7 @@ void hc_part_abort(struct hc_core *c, struct hc_session *s, uint32_t request,
 		       0);
 	hc_part_release_seat(c, seat);
 	c->seats[seat].state = HC_W_member_state_DEAD;
+	hc_row_changed(c, p);
 	hc_emit_done(c, s->id, request, 0, "");
 	hc_part_judge_drain(c, p);
 }
@@ -520,5 +533,6 @@ void hc_part_destroy(struct hc_core *c, struct hc_session *s, uint32_t request,
 		return;
 	}
 	hc_ask_to(c, w.ticket, p ? p->home_node : HC_SELF_NODE, false);
+	hc_ask_keep(c, w.ticket, &hc_desc_control, &w);
 	hc_emit_send(c, p ? p->home_node : HC_SELF_NODE, &hc_desc_control, &w);
 }

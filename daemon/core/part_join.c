@@ -226,7 +226,11 @@ struct hc_part *hc_join_part(struct hc_core *c, const struct join *j)
 		if (p) {
 			p->home_node = (uint16_t)j->home;
 			p->home_life = c->nodes[j->home].life;
+			p->priority = j->priority;
+			p->weight = j->weight;
 			b = hc_part_busy(c, p);
+			b->wish = j->wish;
+			b->timeout_ms = j->timeout_ms;
 			b->quiet = j->batch;
 			b->list_a = j->list_a;
 			b->list_b = j->list_b;

@@ -199,6 +199,7 @@ static void work_seat(struct hc_core *c, struct hc_part *p, enum hc_work bit, ui
 		return;
 	case WORK_FAIL: hc_part_fail_join(c, p, seat, b->code, hc_part_cause(c, p)); return;
 	case WORK_CLOSE: hc_part_drop_seat(c, p, seat); return;
+	case WORK_ARRIVE: hc_part_arrive_again(c, p, seat); return;
 	}
 }
 
@@ -224,6 +225,8 @@ static void work_over(struct hc_core *c, struct hc_part *p, enum hc_work bit,
 	b->queued = false;
 	if (bit == WORK_CLOSE)
 		hc_part_free(c, p);
+	else if (p->state == HC_W_domain_state_FORMING)
+		hc_part_close_if_empty(c, p);
 	else
 		hc_part_rest(c, p);
 }

@@ -18,6 +18,7 @@
  * doubling up to 10 s, for ever. An end that we make is explained first (peer_refuse), so that it
  * is not taken for our death.
  */
+#include "again.h"
 #include "emit.h"
 #include "net.h"
 #include "rng.h"
@@ -269,6 +270,7 @@ static void welcome(struct hc_core *c, struct hc_conn *k)
 	struct hc_m_peer_welcome m = {.stream = k->stream};
 
 	if (p->stream_in != k->stream) {
+		p->fresh = true;
 		p->stream_in = k->stream;
 		p->received = p->told = p->ack_bytes = 0;
 		p->ack_at = HC_NEVER;
@@ -318,6 +320,7 @@ static void resume(struct hc_core *c, struct hc_conn *k, const struct hc_m_peer_
 	const bool lost = !other && !named && p->acked && k->said_at > p->conn_since;
 	char text[HC_NAME_MAX + 128];
 
+	p->fresh = p->fresh || other || lost || !p->mail_cookie;
 	p->mail_cookie = k->cookie;
 	if (!other && !lost) {
 		hc_peer_resume(c, peer, named ? m->received : p->acked);
@@ -368,6 +371,9 @@ static void done(struct hc_core *c, struct hc_conn *k, const struct hc_m_peer_we
 	p->address = known_as(p, &k->remote);
 	new_keys(c, k);
 	hc_peer_up(c, peer);
+	if (p->fresh)
+		hc_again(c, p->node);
+	p->fresh = false;
 }
 
 void hc_conn_heard(struct hc_core *c, struct hc_conn *k)

@@ -143,6 +143,7 @@ static int overflow(struct hc_core *c, uint32_t peer)
 	hc_notice(c, HC_LOG_ERROR, HC_W_event_code_MAIL_LOST, p->node, text);
 	hc_peer_mail_drop(c, peer);
 	p->overflows++;
+	p->fresh = true;
 	if (k) {
 		hc_conn_close(c, k, HC_W_refusal_NONE, "messages were lost, a new stream begins");
 		hc_peer_parted(c, peer, HC_W_conn_end_BROKEN, "messages overflowed");

@@ -4,8 +4,10 @@
 
 #include "channel.h"
 #include "device.h"
+#include "digest.h"
 #include "emit.h"
 #include "home.h"
+#include "pages.h"
 #include "part.h"
 #include "session.h"
 #include "who.h"
@@ -15,19 +17,89 @@
 
 #define NUMBERS_OF_START 12u /* bits: state numbers that one start of the daemon may give */
 
+/* A row, and what its nodes are here. */
+struct taken {
+	const struct hc_m_domain_row *m;
+	uint32_t home;               /* HC_SELF_NODE: the home is here */
+	uint32_t nodes[HC_NODE_MAX]; /* of the row, from 1 on; 0 is this one */
+	uint32_t here;               /* members on this node */
+};
+
+static bool is_elsewhere(const struct hc_m_domain_row *m)
+{
+	static const uint8_t none[16];
+
+	return memcmp(m->home_id.b, none, sizeof(none)) != 0;
+}
+
+static bool may_be(uint8_t state, bool elsewhere)
+{
+	return state == HC_W_domain_state_ACTIVE || state == HC_W_domain_state_DAMAGED ||
+	       state == HC_W_domain_state_DRAINING ||
+	       (elsewhere && state == HC_W_domain_state_ACTIVATING);
+}
+
 static const char *check(const struct hc_core *c, const struct hc_m_domain_row *m)
 {
-	if (!m->id || hc_index_find(&c->home_by_id, m->id) != HC_NONE)
+	const bool elsewhere = is_elsewhere(m);
+
+	if (!m->id || hc_index_find(&c->home_by_id, m->id) != HC_NONE ||
+	    hc_index_find(&c->part_by_id, m->id) != HC_NONE)
 		return "its id is taken";
 	if (!m->nranks || m->nranks > c->lim.ranks_per_domain)
 		return "its number of ranks is above the limit";
-	if (m->home.len)
-		return "its home is another node, which this version cannot ask";
-	if (m->members.count != m->nranks)
+	if (elsewhere ? !m->members.count || m->members.count > m->nranks
+		      : m->members.count != m->nranks)
 		return "its members are not all there";
-	if (m->state != HC_W_domain_state_ACTIVE && m->state != HC_W_domain_state_DAMAGED &&
-	    m->state != HC_W_domain_state_DRAINING)
+	if (m->at.count && (elsewhere || m->at.count != m->nranks))
+		return "its members' nodes are not all there";
+	if (!may_be(m->state, elsewhere))
 		return "its state is none that is stored";
+	return NULL;
+}
+
+/* A node that a row names. It is expected to come, as it was; rows that differ in that say nothing
+ * of it, and then it is asked what it has. */
+static bool node_of(struct hc_core *c, const uint8_t id[16], struct hc_str name,
+		    uint64_t incarnation, uint32_t *node)
+{
+	char text[HC_NAME_MAX + 1];
+	struct hc_known_node *n;
+
+	*node = hc_core_find_node(c, id);
+	if (*node == HC_NONE)
+		*node = hc_core_node(c, id, hc_str_copy(name, text, sizeof(text)));
+	if (*node == HC_NONE || *node == HC_SELF_NODE)
+		return false;
+	n = &c->nodes[*node];
+	if (!n->expected)
+		n->incarnation = incarnation;
+	else if (n->incarnation != incarnation)
+		n->incarnation = 0;
+	n->expected = true;
+	return true;
+}
+
+static const char *nodes(struct hc_core *c, struct taken *t)
+{
+	const struct hc_m_domain_row *m = t->m;
+	struct hc_arr a = m->far;
+	struct hc_m_far_node f;
+	struct hc_m_member_at at;
+	uint32_t n = 0;
+
+	t->home = HC_SELF_NODE;
+	if (is_elsewhere(m) && !node_of(c, m->home_id.b, m->home, m->home_incarnation, &t->home))
+		return "its home is no node that this one can know";
+	while (n + 1 < HC_NODE_MAX && hc_arr_next(&a, &hc_desc_far_node, HC_PROTO_MAX, &f))
+		if (!node_of(c, f.id.b, f.name, f.incarnation, &t->nodes[++n]))
+			return "one of its nodes is none that this one can know";
+	t->here = m->at.count ? 0 : m->members.count;
+	for (a = m->at; hc_arr_next(&a, &hc_desc_member_at, HC_PROTO_MAX, &at);) {
+		if (at.node > n)
+			return "a member of it is on a node that it does not name";
+		t->here += !at.node;
+	}
 	return NULL;
 }
 
@@ -87,7 +159,8 @@ static bool seat(struct hc_core *c, struct hc_part *p, const struct hc_m_member_
 	return true;
 }
 
-static void place(struct hc_core *c, struct hc_home *h, const struct hc_m_member_row *r)
+static void place(struct hc_core *c, struct hc_home *h, const struct hc_m_member_row *r,
+		  uint32_t node)
 {
 	struct hc_place *pl = hc_home_place(c, h, r->rank);
 
@@ -95,25 +168,86 @@ static void place(struct hc_core *c, struct hc_home *h, const struct hc_m_member
 		.device = (uint16_t)r->device,
 		.state = r->state == HC_W_member_state_JOINED ? HC_W_member_state_READY : r->state,
 		.told = r->state == HC_W_member_state_DEAD ? 2 : 0};
-	hc_who_take(c, pl, HC_SELF_NODE, r->pid, r->started);
+	hc_who_take(c, pl, node, r->pid, r->started);
 	h->arrived++;
 	if (r->state == HC_W_member_state_DEAD || r->state == HC_W_member_state_LEFT)
 		hc_home_busy(c, h)->gone++;
 }
 
-static bool members(struct hc_core *c, struct hc_home *h, struct hc_part *p, struct hc_arr a)
+static bool may_sit(struct hc_core *c, const struct hc_home *h, const struct hc_part *p,
+		    const struct hc_m_member_row *r, uint32_t nranks)
 {
+	if (r->rank >= nranks || r->device > HC_DEVICE_LAST || r->state > HC_W_member_state_LEFT)
+		return false;
+	return h ? c->places[h->places + r->rank].state == HC_W_member_state_EXPECTED
+		 : hc_part_find_seat(c, p, r->rank) == HC_NONE;
+}
+
+/* h NULL: the home is elsewhere; p NULL: no member is here. */
+static bool members(struct hc_core *c, struct hc_home *h, struct hc_part *p, const struct taken *t)
+{
+	struct hc_arr a = t->m->members, where = t->m->at;
+	struct hc_m_member_at at = {0};
 	struct hc_m_member_row r;
 
 	while (hc_arr_next(&a, &hc_desc_member_row, HC_PROTO_MAX, &r)) {
-		if (r.rank >= h->nranks || r.device > HC_DEVICE_LAST ||
-		    hc_home_place(c, h, r.rank)->state != HC_W_member_state_EXPECTED)
+		hc_arr_next(&where, &hc_desc_member_at, HC_PROTO_MAX, &at);
+		if (!may_sit(c, h, p, &r, t->m->nranks))
 			return false;
-		place(c, h, &r);
-		if (!seat(c, p, &r))
+		if (h)
+			place(c, h, &r, t->nodes[at.node]);
+		if (!at.node && !seat(c, p, &r))
 			return false;
 	}
 	return true;
+}
+
+/* What those who left had begun: the home may not have heard it. */
+static void begun(struct hc_core *c, const struct hc_part *p, struct hc_arr a)
+{
+	struct hc_m_member_begun r;
+	uint32_t seat;
+
+	while (hc_arr_next(&a, &hc_desc_member_begun, HC_PROTO_MAX, &r)) {
+		seat = hc_part_find_seat(c, p, r.rank);
+		if (seat == HC_NONE)
+			continue;
+		c->readings[seat] = (struct hc_reading){.begun = r.begun};
+		c->seats[seat].flags |= SEAT_READ;
+	}
+}
+
+static void restored_drain(struct hc_core *c, struct hc_part *p, const struct hc_m_domain_row *m)
+{
+	struct hc_part_busy *b = hc_part_busy(c, p);
+
+	/* of another home's drain the cut may not have been known yet */
+	if (p->home_node != HC_SELF_NODE)
+		hc_part_set_cause(c, p, HC_W_event_code_DOMAIN_DRAINING, HC_NONE, 0, m->cause);
+	if (p->home_node != HC_SELF_NODE && !m->cut)
+		return;
+	b->cut = m->cut;
+	b->cut_set = HC_CUT_SET;
+}
+
+static void part_state(struct hc_core *c, struct hc_part *p, const struct hc_m_domain_row *m)
+{
+	p->epoch = m->epoch;
+	p->number = m->number;
+	p->state = m->state;
+	p->priority = m->priority;
+	p->weight = m->weight;
+	p->key_a = m->key_a;
+	p->key_b = m->key_b;
+	hc_index_add_in(&c->part_by_key, hc_part_number(c, p));
+	if (m->state == HC_W_domain_state_DRAINING)
+		restored_drain(c, p, m);
+	if (m->state == HC_W_domain_state_DAMAGED)
+		hc_part_set_cause(c, p, HC_W_event_code_DOMAIN_DAMAGED, HC_NONE, 0, m->cause);
+	if (m->state == HC_W_domain_state_ACTIVATING) {
+		hc_part_busy(c, p)->prepared = true;
+		hc_part_await_home(c, p);
+	}
 }
 
 static void say(struct hc_core *c, const struct hc_m_domain_row *m, const char *why)
@@ -127,10 +261,13 @@ static void say(struct hc_core *c, const struct hc_m_domain_row *m, const char *
 
 static void undo(struct hc_core *c, struct hc_part *p, uint64_t id)
 {
-	while (p->nseats)
+	while (p && p->nseats)
 		hc_part_drop_seat(c, p, p->seats + p->nseats - 1);
-	p->state = HC_W_domain_state_FORMING;
-	hc_part_close_if_empty(c, p);
+	if (p) {
+		hc_part_alarm(c, p, HC_NEVER);
+		p->state = HC_W_domain_state_FORMING;
+		hc_part_close_if_empty(c, p);
+	}
 	hc_home_unmake(c, id);
 }
 
@@ -142,11 +279,56 @@ static uint32_t next_number(const struct hc_core *c, uint32_t stored)
 	return stored < base ? base : stored + 1;
 }
 
+/* The part that is here, if any; NULL and *why when it cannot be. */
+static struct hc_part *part(struct hc_core *c, const struct taken *t, const char **why)
+{
+	struct hc_part *p;
+
+	if (!t->here)
+		return NULL;
+	p = hc_part_restore(c, t->m, t->home, is_elsewhere(t->m) ? t->here : t->m->nranks);
+	if (!p)
+		*why = "the slot of its record is taken, or above domains_max";
+	else
+		part_state(c, p, t->m);
+	return p;
+}
+
+static const char *take(struct hc_core *c, struct hc_home *h, const struct taken *t)
+{
+	const char *why = NULL;
+	struct hc_part *p = part(c, t, &why);
+
+	if (why) {
+		hc_home_unmake(c, t->m->id);
+		return why;
+	}
+	if (h)
+		hc_home_restore(c, h, t->m);
+	if (!members(c, h, p, t)) {
+		undo(c, p, t->m->id);
+		return "its members contradict each other, or are above ranks_max";
+	}
+	if (h) {
+		hc_digest_home(c, h); /* the nodes are there now */
+		hc_home_restored(c, h);
+	}
+	if (p) {
+		begun(c, p, t->m->gone);
+		hc_digest_part(c, p);
+		if (p->state >= HC_W_domain_state_ACTIVE)
+			hc_part_publish(c, p, false);
+		hc_part_rest(c, p);
+	}
+	if (h)
+		hc_home_rest(c, h);
+	return NULL;
+}
+
 void hc_restore_row(struct hc_core *c, struct hc_str row)
 {
 	struct hc_m_domain_row m = {0};
-	struct hc_home *h;
-	struct hc_part *p;
+	struct taken t = {.m = &m};
 	const char *why;
 	char text[HC_CAUSE_MAX];
 
@@ -155,31 +337,18 @@ void hc_restore_row(struct hc_core *c, struct hc_str row)
 		return;
 	}
 	why = check(c, &m);
-	if (!why &&
-	    hc_home_make(c, m.id, m.id, ~m.id, m.uid, m.nranks, m.name, false, text, sizeof(text)))
-		why = text;
-	if (why) {
+	if (!why)
+		why = nodes(c, &t);
+	if (!why && t.home == HC_SELF_NODE) {
+		m.number = next_number(c, m.number); /* that of a home elsewhere counts there */
+		if (hc_home_make(c, m.id, m.id, ~m.id, m.uid, m.nranks, m.name, false, text,
+				 sizeof(text)))
+			why = text;
+	}
+	if (!why)
+		why = take(c, hc_home_by_id(c, m.id), &t);
+	if (why)
 		say(c, &m, why);
-		return;
-	}
-	m.number = next_number(c, m.number);
-	h = hc_home_by_id(c, m.id);
-	p = hc_part_restore(c, m.slot, m.reuse, m.id, m.uid, m.nranks, m.name);
-	if (!p) {
-		hc_home_unmake(c, m.id);
-		say(c, &m, "the slot of its record is taken, or above domains_max");
-		return;
-	}
-	hc_home_restore(c, h, &m);
-	hc_part_restored(c, p, &m);
-	if (!members(c, h, p, m.members)) {
-		undo(c, p, m.id);
-		say(c, &m, "its members contradict each other, or are above ranks_max");
-		return;
-	}
-	hc_home_restored(c, h);
-	hc_part_publish(c, p, false);
-	hc_home_rest(c, h);
 }
 
 void hc_restore_start(struct hc_core *c)

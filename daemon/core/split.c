@@ -30,6 +30,7 @@ void hc_split(struct hc_core *c, struct hc_session *s, uint32_t request, const s
 	g.ticket = code ? 0 : hc_ask_open(c, s->id, request);
 	if (g.ticket)
 		hc_ask_to(c, g.ticket, p->home_node, false);
+	hc_ask_keep(c, g.ticket, &hc_desc_gather, &g);
 	if (!code && !g.ticket) {
 		code = HC_E_LIMIT;
 		HC_TEXT(text, "too many requests wait for an answer");
@@ -172,11 +173,10 @@ void hc_split_on_gather(struct hc_core *c, uint32_t node, const struct hc_m_gath
 		return;
 	}
 	v = &c->voices[g->first + m->rank];
-	if (v->here)
+	if (v->here && (v->node != node || v->ticket != m->ticket))
 		refuse(c, v->node, v->ticket, HC_E_IN_PROGRESS,
 		       "the rank said its colour again; that request is answered");
-	else
-		g->count++;
+	g->count += !v->here;
 	*v = (struct hc_voice){
 		.ticket = m->ticket, .node = node, .color = m->color, .key = m->key, .here = true};
 	if (g->count < g->nranks)

@@ -128,12 +128,13 @@ enum {
 	SEAT_READ = 128,  /* it has a hc_reading */
 };
 
-enum hc_work {                  /* of a part, done in this order */
-	       WORK_SCAN = 1,   /* ask for a sample of every seat */
-	       WORK_JOINED = 2, /* answer the joins that wait */
-	       WORK_NOTIFY = 4, /* tell the sessions of the seats, and the subscribers */
-	       WORK_FAIL = 8,   /* refuse the joins that wait */
-	       WORK_CLOSE = 16, /* let the seats go, then the part */
+enum hc_work {                   /* of a part, done in this order */
+	       WORK_SCAN = 1,    /* ask for a sample of every seat */
+	       WORK_JOINED = 2,  /* answer the joins that wait */
+	       WORK_NOTIFY = 4,  /* tell the sessions of the seats, and the subscribers */
+	       WORK_FAIL = 8,    /* refuse the joins that wait */
+	       WORK_CLOSE = 16,  /* let the seats go, then the part */
+	       WORK_ARRIVE = 32, /* while forming: tell the home of the seats once more */
 };
 
 /* This node's side of a domain. Its number is also the slot of its state record. */
@@ -163,6 +164,10 @@ struct hc_part_busy {
 	uint32_t part;
 	uint32_t cursor;
 	uint64_t list_a, list_b; /* while forming: of the first joiner here, 0 = none */
+	struct hc_wish wish;     /* the same, as its limit */
+	uint32_t timeout_ms;
+	bool prepared; /* while activating: reserved and stored */
+	bool missed;   /* while the commit is stored: the home has said more */
 	uint32_t arrived, nmissing, missing[HC_MISSING]; /* while forming, once the home told it */
 	bool told;
 	uint64_t cut;
@@ -269,6 +274,7 @@ struct hc_name {
  * Somebody who waits for an answer that comes later. A client: session and request, named by its
  * ticket. At a home: the ticket of a client and its node. At a part: a rank that leaves.
  */
+#define HC_ASKED_BYTES 80u
 struct hc_ask {
 	uint64_t ticket; /* generation << 32 | number */
 	uint64_t session;
@@ -279,7 +285,10 @@ struct hc_ask {
 	uint32_t node; /* that is to answer, or (at a home) that asked */
 	uint32_t life; /* of the one that is to answer, when it was asked */
 	bool leaves;   /* for a rank that is out in any case */
-	bool active;   /* at a home: for the activation, not for the end */
+	/* what was asked, to be asked again of one that begins anew; NULL = nothing to repeat */
+	const struct hc_desc *question;
+	_Alignas(8) uint8_t asked[HC_ASKED_BYTES];
+	bool active; /* at a home: for the activation, not for the end */
 };
 
 /* A split under way at the home of its parent: what each rank has said. */
@@ -415,6 +424,12 @@ struct hc_known_node {
 	uint16_t lost_kind;
 	bool away, given_up;
 	char why[160];
+	/* a row names it, and it has not been connected since: away from then on */
+	uint64_t expect_until;
+	bool expected;
+	/* see again.h */
+	bool again;
+	uint32_t again_at;
 };
 
 struct hc_core {
@@ -566,6 +581,7 @@ struct hc_core {
 	uint32_t nnodes;
 	uint32_t *node_mark, node_round; /* nodes met in this round of hc_home_each_node */
 	uint32_t sums;                   /* nodes to which pages of a comparison go */
+	uint32_t agains;                 /* nodes that begin anew with this one */
 	uint32_t mark;                   /* of the round of notifications under way */
 	uint64_t away_at;                /* next node to be given up, HC_NEVER */
 	uint32_t sweep;                  /* next domain to be looked at, while `sweeping` */

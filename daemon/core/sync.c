@@ -312,6 +312,25 @@ void hc_sync_session_lost(struct hc_core *c, uint64_t session)
 	}
 }
 
+bool hc_sync_home_again(struct hc_core *c, uint32_t node)
+{
+	struct hc_m_exch_done m = {.code = HC_E_PEER_LOST};
+	char text[HC_NAME_MAX + 96];
+	uint32_t n;
+
+	for (n = 0; n < c->wait_pool.fresh; n++)
+		if (c->waits[n].ticket && c->waits[n].home == node && c->waits[n].session)
+			break;
+	if (n == c->wait_pool.fresh)
+		return false;
+	HC_TEXT(text, "the daemon of node %s, the home of the domain, was restarted meanwhile",
+		c->nodes[node].name);
+	m.ticket = c->waits[n].ticket;
+	m.text = hc_str(text);
+	hc_sync_on_done(c, &m);
+	return true;
+}
+
 bool hc_sync_work(struct hc_core *c)
 {
 	uint32_t n = hc_list_first(&c->wait_drops);

@@ -39,6 +39,8 @@ uint32_t hc_sync_untold(const struct hc_core *c, const struct hc_part *p);
 /* The part is over: so is its page. */
 void hc_sync_part_over(struct hc_core *c, struct hc_part *p);
 void hc_sync_session_lost(struct hc_core *c, uint64_t session);
+/* That node, a home, begins anew with this one: answer one who waits for it; false: nobody does. */
+bool hc_sync_home_again(struct hc_core *c, uint32_t node);
 /* A home hears of one who waits no more; false when there is none. */
 bool hc_sync_work(struct hc_core *c);
 

@@ -80,6 +80,12 @@ static const char from_1[] =
 	"PRAGMA user_version=2;"
 	"COMMIT;";
 
+/* No other home (16 + 8 bytes), and three empty arrays (4 bytes each). */
+static const char from_2[] = "BEGIN IMMEDIATE;"
+			     "UPDATE domain SET row = CAST(row || zeroblob(36) AS BLOB);"
+			     "PRAGMA user_version=3;"
+			     "COMMIT;";
+
 struct hc_db {
 	sqlite3 *h;
 	sqlite3_stmt *s[STMTS];
@@ -317,6 +323,22 @@ static enum open_result make_schema(struct hc_db *db)
 	return OPEN_NEW;
 }
 
+/* Rows that were read before are read again, as they are now. */
+static int bring_up(struct hc_db *db, int64_t version)
+{
+	int r = 0;
+
+	if (version < 2)
+		r = exec(db, from_1);
+	if (!r && version < 3)
+		r = exec(db, from_2);
+	if (r || version == HC_DB_SCHEMA)
+		return r;
+	hc_dbids_fini(&db->ids);
+	hc_dbrows_fini(&db->rows);
+	return read_domains(db);
+}
+
 /* Looks at the file before anything may change it. */
 static enum open_result open_file(struct hc_db *db, const char *path, const char *boot_id)
 {
@@ -354,7 +376,7 @@ static enum open_result open_file(struct hc_db *db, const char *path, const char
 			return OPEN_DAMAGED;
 		return make_schema(db);
 	}
-	rc = version == 1 ? exec(db, from_1) : 0;
+	rc = bring_up(db, version);
 	if (rc)
 		return rc == HC_DB_NO_ROOM ? OPEN_FAILED : OPEN_DAMAGED;
 	if (prepare(db) || read_through(db, sql[S_CHANNELS]))

@@ -14,6 +14,7 @@
  * of an older schema is brought to this one before it is read:
  *
  *	1	no name of the link at the end of a channel's row; the oldest have no channels
+ *	2	a domain's row ends with its members: nothing of other nodes
  */
 #ifndef HC_DB_H
 #define HC_DB_H
@@ -23,7 +24,7 @@
 #include <stdint.h>
 #include "wire.h"
 
-#define HC_DB_SCHEMA     2
+#define HC_DB_SCHEMA     3
 #define HC_DB_ASIDE_KEPT 3
 
 /* Outcomes above 0. REFUSED: `why` says it. NO_ROOM: disk full, read-only, or an I/O error; what

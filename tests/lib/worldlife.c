@@ -69,6 +69,7 @@ void world_defaults(struct hc_limits *limits, struct hc_settings *settings)
 					 .prepare_limit_ns = 10ull * 1000 * WORLD_MS,
 					 .ended_keep_ns = 3600ull * 1000 * WORLD_MS,
 					 .suspend_limit_ns = 30ull * 1000 * WORLD_MS,
+					 .daemon_grace_ns = 5ull * 1000 * WORLD_MS,
 					 .connect_timeout_origin = "default",
 					 .drain_timeout_origin = "default",
 					 .bandwidth_limit_percent = 80,

@@ -20,7 +20,7 @@ enum fill { FILL_GOLDEN, FILL_LOW, FILL_HIGH };
 
 /* What the filled strings and arrays point to: one for each message that is alive. */
 struct fill_mem {
-	char bytes[3 * FILL_MESSAGE_MAX];
+	char bytes[6 * FILL_MESSAGE_MAX];
 	size_t used;
 };
 

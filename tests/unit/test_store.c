@@ -427,6 +427,58 @@ START_TEST(a_file_of_schema_1_is_brought_to_this_one)
 }
 END_TEST
 
+/* A domain as daemons stored it that knew nothing of other nodes. */
+static int take_domain(void *arg, uint64_t id, const void *row, size_t len)
+{
+	struct hc_m_domain_row *m = arg;
+
+	ck_assert_uint_eq(id, 42);
+	return hc_decode(&hc_desc_domain_row, HC_PROTO_MAX, row, len, m);
+}
+
+START_TEST(a_file_of_schema_2_is_brought_to_this_one)
+{
+	static uint8_t row[512], list[256];
+	static const uint8_t none[16];
+	struct hc_m_domain_row m = {.id = 42, .epoch = 1, .nranks = 2, .slot = 3, .number = 9},
+			       got = {0};
+	struct hc_m_member_row r = {.pid = 900, .started = 9000, .state = 2, .block = 5};
+	size_t len;
+	sqlite3 *h;
+
+	for (r.rank = 0; r.rank < 2; r.rank++)
+		ck_assert_int_eq(hc_arr_put(&m.members, list, sizeof(list), &hc_desc_member_row,
+					    HC_PROTO_MAX, &r),
+				 0);
+	ck_assert_int_eq(hc_encode(&hc_desc_domain_row, HC_PROTO_MAX, &m, row, sizeof(row), &len),
+			 0);
+	open_db(BOOT);
+	ck_assert_int_eq(hc_db_begin(db), 0);
+	/* the members were the last field: what follows is of another home, and three arrays */
+	ck_assert_int_eq(hc_db_put_domain(db, 42, row, len - 36), 0);
+	ck_assert_int_eq(hc_db_commit(db), 0);
+	hc_db_close(db);
+	ck_assert_int_eq(sqlite3_open(path, &h), SQLITE_OK);
+	ck_assert_int_eq(sqlite3_exec(h, "PRAGMA user_version=2", NULL, NULL, NULL), SQLITE_OK);
+	sqlite3_close(h);
+	for (unsigned k = 0; k < 2; k++) { /* the first start reads it as it is then */
+		open_db(BOOT);
+		ck_assert_str_eq(begun.problem, "");
+		ck_assert_int_eq(hc_db_domains(db, take_domain, &got), 0);
+		ck_assert_uint_eq(got.id, 42);
+		ck_assert_uint_eq(got.slot, 3);
+		ck_assert_uint_eq(got.members.count, 2);
+		ck_assert_uint_eq(got.far.count + got.at.count + got.gone.count, 0);
+		ck_assert_mem_eq(got.home_id.b, none, 16);
+		if (k) { /* and it is replaced, not added */
+			ck_assert_int_eq(hc_db_put_domain(db, 42, row, len), 0);
+			ck_assert_int_eq(hc_db_domains(db, take_domain, &got), 0);
+		}
+		hc_db_close(db);
+	}
+}
+END_TEST
+
 /* ---- a full disk ---- */
 
 static void limit_files(rlim_t bytes)
@@ -640,6 +692,7 @@ int main(void)
 	tcase_add_test(t, an_empty_file_is_a_new_one);
 	tcase_add_test(t, a_newer_schema_is_refused_and_left_alone);
 	tcase_add_loop_test(t, a_file_of_schema_1_is_brought_to_this_one, 0, 2);
+	tcase_add_test(t, a_file_of_schema_2_is_brought_to_this_one);
 	tcase_add_test(t, a_full_disk_is_told_and_rows_are_written_later);
 	tcase_add_test(t, a_start_on_a_full_disk_uses_no_number_twice);
 	tcase_add_test(t, the_journal_is_read_by_domain_number_and_count);

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A part and the node of its home that begins anew with it; see again.h.
+ *
+ * A part that has prepared cannot decide: what its home has stored counts. It asks, once a second,
+ * until it is told; when the home cannot be reached for prepare_limit_s it gives back what it had
+ * reserved, and says so in mail, in case the home had committed after all.
+ */
+#include "join.h"
+
+#include "again.h"
+#include "channel.h"
+#include "emit.h"
+#include "row.h"
+#include "session.h"
+
+#include <stdio.h>
+
+#define ASK_NS 1000000000u
+
+/* ---- what is here ---- */
+
+static uint8_t said_state(const struct hc_core *c, const struct hc_part *p)
+{
+	if (p->state == HC_W_domain_state_ACTIVATING && !hc_part_now(c, p)->prepared)
+		return HC_W_domain_state_PROBING;
+	return p->state;
+}
+
+void hc_part_say(struct hc_core *c, const struct hc_part *p)
+{
+	struct hc_m_part_back m = {.id = p->id,
+				   .epoch = p->epoch,
+				   .incarnation = c->self.incarnation,
+				   .number = p->number,
+				   .state = said_state(c, p)};
+	uint32_t i;
+
+	for (i = 0; i < p->nseats; i++) {
+		const struct hc_seat *s = &c->seats[p->seats + i];
+		const struct hc_m_part_rank r = {
+			.rank = s->rank,
+			.pid = s->process == HC_NONE ? 0 : c->processes[s->process].pid,
+			.state = s->state,
+			.begun = hc_seat_reading(c, p->seats + i)->begun};
+
+		hc_assert(!hc_arr_put(&m.ranks, c->scratch, HC_OUT_BYTES, &hc_desc_part_rank,
+				      HC_PROTO_MAX, &r));
+	}
+	hc_emit_send(c, p->home_node, &hc_desc_part_back, &m);
+}
+
+void hc_part_on_ask(struct hc_core *c, uint32_t node, const struct hc_m_part_ask *m)
+{
+	const struct hc_part *p = hc_part_of_home(c, node, m->id);
+	struct hc_m_part_back none = {.id = m->id,
+				      .epoch = m->epoch,
+				      .incarnation = c->self.incarnation,
+				      .state = HC_W_domain_state_NONE};
+
+	if (p && p->state < HC_W_domain_state_DESTROYED)
+		hc_part_say(c, p);
+	else
+		hc_emit_send(c, node, &hc_desc_part_back, &none);
+}
+
+/* ---- arriving again ---- */
+
+void hc_part_arrive_again(struct hc_core *c, const struct hc_part *p, uint32_t seat)
+{
+	const struct hc_seat *s = &c->seats[seat];
+	const struct hc_part_busy *b = hc_part_now(c, p);
+	struct hc_m_arrive m = {.key_a = p->key_a,
+				.key_b = p->key_b,
+				.uid = p->uid,
+				.nranks = p->nranks,
+				.rank = s->rank,
+				.device = s->device,
+				.list_a = b->list_a,
+				.list_b = b->list_b,
+				.timeout_ms = b->timeout_ms,
+				.priority = p->priority,
+				.weight = p->weight ? p->weight : 1,
+				.incarnation = c->self.incarnation,
+				.channels = b->wish.channels,
+				.channel_mbps = b->wish.mbps,
+				.channel_hold_ms = b->wish.hold_ms,
+				.channel_wait = b->wish.wait};
+
+	if (p->state != HC_W_domain_state_FORMING || s->process == HC_NONE)
+		return;
+	if (p->name != HC_NONE)
+		m.name = hc_str(c->names[p->name].text);
+	m.pid = c->processes[s->process].pid;
+	m.started = c->processes[s->process].started;
+	hc_emit_send(c, p->home_node, &hc_desc_arrive, &m);
+}
+
+/* By its key: the id may be one that nobody knows any more. */
+static void form(struct hc_core *c, struct hc_part *p)
+{
+	hc_part_unset_id(c, p);
+	hc_part_add_work(c, p, WORK_ARRIVE);
+}
+
+/* Nobody waits for these: their processes, when they live, join again. */
+static void drop_idle(struct hc_core *c, struct hc_part *p)
+{
+	uint32_t i;
+
+	for (i = p->nseats; i-- > 0;)
+		if (!(c->seats[p->seats + i].flags & SEAT_WAITS))
+			hc_part_drop_seat(c, p, p->seats + i);
+}
+
+void hc_part_on_form_again(struct hc_core *c, uint32_t node, const struct hc_m_form_again *m)
+{
+	struct hc_part *p = hc_part_of_home(c, node, m->id);
+
+	if (!p || p->state >= HC_W_domain_state_ACTIVE)
+		return;
+	hc_part_forget_step(c, p);
+	p->state = HC_W_domain_state_FORMING;
+	hc_channel_part_gone(c, p);
+	if (p->kept)
+		hc_emit_del_domain(c, p->id);
+	p->kept = false;
+	p->epoch = 0;
+	hc_part_busy(c, p)->prepared = false;
+	hc_part_alarm(c, p, HC_NEVER);
+	drop_idle(c, p);
+	if (p->nseats)
+		form(c, p);
+	else
+		hc_part_close_if_empty(c, p);
+}
+
+/* ---- its home begins anew ---- */
+
+bool hc_part_again(struct hc_core *c, struct hc_part *p, uint32_t node)
+{
+	if (p->state == HC_W_domain_state_NONE || p->home_node != node || p->orphan ||
+	    p->state >= HC_W_domain_state_DESTROYED)
+		return false;
+	if (p->state == HC_W_domain_state_FORMING) {
+		form(c, p);
+		return true;
+	}
+	hc_gang_part_again(c, p);
+	hc_part_say(c, p);
+	return true;
+}
+
+/* ---- prepared ---- */
+
+void hc_part_await_home(struct hc_core *c, struct hc_part *p)
+{
+	if (p->home_node != HC_SELF_NODE)
+		hc_part_alarm(c, p, c->now + ASK_NS);
+}
+
+static void give_back(struct hc_core *c, struct hc_part *p)
+{
+	const struct hc_known_node *n = &c->nodes[p->home_node];
+	char text[HC_CAUSE_MAX];
+	uint32_t i;
+
+	HC_TEXT(text,
+		"its home, node %.64s, could not be reached for %llu s (prepare_limit_s) while the "
+		"domain was activating: %s",
+		n->name, (unsigned long long)((c->now - n->away_since) / 1000000000u), n->why);
+	for (i = 0; i < p->nseats; i++)
+		hc_part_depart(c, p, p->seats + i, HC_W_depart_WITHDRAWN, "", 0);
+	hc_part_fail(c, p, HC_E_PEER_LOST, HC_NONE, hc_str(text));
+}
+
+void hc_part_await_timeout(struct hc_core *c, struct hc_part *p)
+{
+	const struct hc_known_node *n = &c->nodes[p->home_node];
+
+	if (n->away && c->now >= n->away_since + c->set.prepare_limit_ns) {
+		give_back(c, p);
+		return;
+	}
+	if (!n->away)
+		hc_part_say(c, p);
+	hc_part_await_home(c, p);
+}

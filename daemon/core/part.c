@@ -543,7 +543,8 @@ void hc_part_on_commit(struct hc_core *c, uint32_t node, const struct hc_m_commi
 	    hc_part_now(c, p)->step)
 		return;
 	p->nranks = m->nranks;
-	p->number = m->number;
+	if (m->number > p->number) /* told again after a restart it has none */
+		p->number = m->number;
 	if (m->stored && node == HC_SELF_NODE)
 		open_part(c, p);
 	else

@@ -126,9 +126,12 @@ void job_check_record(struct job_world *w, uint32_t node, const struct job_recor
 	const bool same = before->id == r->id;
 	const struct hc_home *h;
 
-	if (!same && before->tag == r->tag && before->id)
+	/* a gate says the daemon's start, too */
+	if (!same && before->tag == r->tag && before->id && before->life == r->life)
 		job_broken(w, "node %u: two domains have one tag in one slot", node);
-	if (same && before->epoch == r->epoch && r->number < before->number)
+	/* not every number is stored: a restarted daemon hears the present one from the home */
+	if (same && before->life == r->life && before->epoch == r->epoch &&
+	    r->number < before->number)
 		job_broken(w, "node %u: %016" PRIx64 ": number %u after %u", node, r->id, r->number,
 			   before->number);
 	if (same && before->state >= HC_W_domain_state_DAMAGED &&
@@ -182,7 +185,7 @@ void job_check_step(struct sim *s, uint32_t node, void *arg)
 	struct job_world *w = arg;
 	const char *wrong;
 
-	if (!w->nodes[node].steps || w->j->bad)
+	if (!w->nodes[node].steps || w->j->bad || w->booting)
 		return;
 	w->nodes[node].steps = 0;
 	wrong = job_core_wrong(sim_core(s, node));
@@ -226,8 +229,8 @@ static const char *part_unsettled(struct job_world *w, uint32_t node, const stru
 	if (p->state < HC_W_domain_state_ACTIVE)
 		return say(text, bytes, "node %u: %016" PRIx64 " is %s still", node, p->id,
 			   hc_word_domain_state(p->state));
-	if (p->orphan)
-		return NULL;
+	if (p->orphan || (r && !strncmp(r->cause, "its home is lost", 16)))
+		return NULL; /* also after a restart: that is what it knows, and it is final */
 	if (!h)
 		return say(text, bytes, "node %u: %016" PRIx64 " is %s, and its home %u has none",
 			   node, p->id, hc_word_domain_state(p->state), at);
@@ -240,8 +243,7 @@ static const char *part_unsettled(struct job_world *w, uint32_t node, const stru
 			   hc_word_domain_state(h->state));
 	hr = job_record(w, at, p->id);
 	if (hr && r && p->state == HC_W_domain_state_DAMAGED &&
-	    (hr->cause_kind != r->cause_kind || hr->cause_rank != r->cause_rank ||
-	     strcmp(hr->cause, r->cause)))
+	    strcmp(hr->cause, r->cause)) /* the kind is not stored */
 		return say(text, bytes,
 			   "node %u: %016" PRIx64 " is damaged by '%.200s', at its home %u by "
 			   "'%.200s'",

@@ -460,10 +460,10 @@ static void store(struct hc_core *c, struct hc_part *p, enum hc_part_step step)
 {
 	struct hc_part_busy *b = hc_part_busy(c, p);
 
-	b->stored = hc_row_put_part(c, p);
 	if (!b->step)
 		hc_list_push(&c->storing, &c->store_links, hc_part_busy_number(c, p));
-	b->step = (uint8_t)step;
+	b->step = (uint8_t)step; /* the row says it, too */
+	b->stored = hc_row_put_part(c, p);
 }
 
 void hc_part_on_prepare(struct hc_core *c, uint32_t node, const struct hc_m_prepare *m)

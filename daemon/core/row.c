@@ -162,11 +162,15 @@ static void add_gone(struct maker *m, const struct hc_part *p)
 	}
 }
 
-/* SUSPENDED is what is seen of the network at the moment: it is not stored. */
-static uint8_t stored_state(const struct hc_part *p)
+/*
+ * SUSPENDED is what is seen of the network at the moment: it is not stored. One that commits is
+ * ACTIVE from this row on.
+ */
+static uint8_t stored_state(const struct hc_core *c, const struct hc_part *p)
 {
-	return p->state == HC_W_domain_state_SUSPENDED ? (uint8_t)HC_W_domain_state_ACTIVE
-						       : p->state;
+	return p->state == HC_W_domain_state_SUSPENDED || hc_part_now(c, p)->step == PART_COMMITTING
+		       ? (uint8_t)HC_W_domain_state_ACTIVE
+		       : p->state;
 }
 
 uint64_t hc_row_put_part(struct hc_core *c, struct hc_part *p)
@@ -175,7 +179,7 @@ uint64_t hc_row_put_part(struct hc_core *c, struct hc_part *p)
 	struct maker m = {.c = c,
 			  .row = {.id = p->id,
 				  .epoch = p->epoch,
-				  .state = stored_state(p),
+				  .state = stored_state(c, p),
 				  .number = p->number,
 				  .uid = p->uid,
 				  .nranks = p->nranks,

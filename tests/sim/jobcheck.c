@@ -102,7 +102,7 @@ static bool is_stored(struct job_world *w, uint32_t node, const struct job_recor
 	const bool here = home_is_here(w, node, r->id);
 
 	switch (r->state) {
-	case HC_W_domain_state_ACTIVE: return row;
+	case HC_W_domain_state_ACTIVE: return row && row->state >= HC_W_domain_state_ACTIVE;
 	case HC_W_domain_state_DAMAGED:
 		return row && (!here || row->state == HC_W_domain_state_DAMAGED ||
 			       r->cause_kind == HC_W_event_code_RANK_DIED);
@@ -135,7 +135,8 @@ void job_check_record(struct job_world *w, uint32_t node, const struct job_recor
 		job_broken(w, "node %u: %016" PRIx64 ": number %u after %u", node, r->id, r->number,
 			   before->number);
 	if (same && before->state >= HC_W_domain_state_DAMAGED &&
-	    before->state != HC_W_domain_state_DRAINING && r->state < before->state)
+	    before->state != HC_W_domain_state_DRAINING && r->state < before->state &&
+	    (before->life == r->life || home_is_here(w, node, r->id)))
 		job_broken(w, "node %u: %016" PRIx64 " is %s, and was %s", node, r->id,
 			   hc_word_domain_state(r->state), hc_word_domain_state(before->state));
 	if (!is_stored(w, node, r))

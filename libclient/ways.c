@@ -413,6 +413,8 @@ struct split { /* started with HCOMM_START */
 	char name[HC_NAME_MAX + 1];
 };
 
+/* Its number is the time: unlike that of any other split of this process, and the same when the
+ * request is repeated. */
 static struct hc_m_split split_msg(const struct hc_parent *p, int32_t color, int32_t key,
 				   uint32_t ms)
 {
@@ -421,7 +423,8 @@ static struct hc_m_split split_msg(const struct hc_parent *p, int32_t color, int
 				   .parent_rank = p->rank,
 				   .color = color,
 				   .key = key,
-				   .timeout_ms = ms};
+				   .timeout_ms = ms,
+				   .number = hc_now()};
 }
 
 /* The second request, or the end. True when it was sent. */

@@ -108,6 +108,7 @@ static void lay_out(struct hc_core *c, struct hc_mem *m, const struct hc_limits 
 	c->home_busy = hc_mem_take(m, lim->domains, sizeof(*c->home_busy));
 	hc_pool_init(&c->home_busy_pool, m, lim->domains);
 	hc_index_init_in(&c->home_by_key, m, lim->domains, c->home_busy, key_a);
+	hc_index_init_in(&c->home_by_parent, m, lim->domains, c->home_busy, parent);
 	c->places = hc_mem_take(m, lim->ranks, sizeof(*c->places));
 	hc_spans_init(&c->place_spans, m, lim->ranks);
 	c->patience = hc_mem_take(m, lim->ranks, sizeof(*c->patience));
@@ -610,7 +611,8 @@ static bool under_way(const struct hc_core *c)
 	return c->watch_from != c->watch_to || c->work.count || c->ring_used || c->over.count ||
 	       c->reaping.count || c->answering || c->batching.count || c->tell_storage ||
 	       c->waiters_ready.count || c->exch_over.count || c->wait_drops.count || c->sweeping ||
-	       c->sums || hc_again_ready(c) || c->seek_next != HC_NONE || stored_waits(c) || hc_drain_has_work(c);
+	       c->sums || hc_again_ready(c) || c->seek_next != HC_NONE || stored_waits(c) ||
+	       hc_drain_has_work(c);
 }
 
 /* One unit of what is under way; false when there is nothing. */

@@ -135,6 +135,7 @@ static void drop_busy(struct hc_core *c, struct hc_home *h)
 	hc_assert(!hc_home_now(c, h)->asks.count && !h->step);
 	drop_patience(c, h);
 	hc_index_del(&c->home_by_key, h->busy);
+	hc_index_del(&c->home_by_parent, h->busy);
 	hc_home_alarm(c, h, HC_NEVER);
 	hc_pool_put(&c->home_busy_pool, h->busy);
 	h->busy = HC_NONE;
@@ -509,6 +510,7 @@ void hc_home_over(struct hc_core *c, struct hc_home *h)
 {
 	hc_home_busy(c, h);
 	hc_index_del(&c->home_by_key, h->busy);
+	hc_index_del(&c->home_by_parent, h->busy);
 	if (h->name != HC_NONE)
 		hc_index_del(&c->home_by_name, h->name);
 	hc_home_alarm(c, h, HC_NEVER);
@@ -561,7 +563,7 @@ void hc_home_end(struct hc_core *c, struct hc_home *h, uint8_t state, int code, 
 			  HC_NONE, 0, text);
 	hc_home_set_state(c, h, state);
 	b->end_code = (uint16_t)code;
-	hc_split_cancel(c, h->id, HC_E_GONE, text);
+	hc_split_parent_over(c, h->id, HC_E_GONE, text);
 	hc_gang_home_gone(c, h->id);
 	hc_exchange_over(c, h->id, text);
 	hc_home_alarm(c, h, HC_NEVER);

@@ -136,6 +136,8 @@ void hc_home_form_again(struct hc_core *c, struct hc_home *h, uint32_t node)
 	h->step = HOME_NOTHING;
 	b->pending = 0;
 	hc_home_set_state(c, h, HC_W_domain_state_FORMING);
+	if (b->parent)
+		hc_index_add_in(&c->home_by_parent, h->busy);
 	b->first = c->now;
 	b->deadline = c->now + c->set.connect_timeout_ns;
 	hc_home_alarm(c, h, b->deadline);
@@ -332,13 +334,19 @@ static void prepared(struct hc_core *c, struct hc_home *h, uint32_t node,
 		     const struct hc_m_part_back *m)
 {
 	const struct hc_m_prepared yes = {.id = m->id, .epoch = m->epoch};
+	uint32_t rank;
 
 	if (m->state == HC_W_domain_state_PROBING)
 		return; /* not prepared yet */
-	if (m->state == HC_W_domain_state_ACTIVATING && first_missing(c, h, node, m) == HC_NONE)
+	if (m->state != HC_W_domain_state_ACTIVATING) {
+		hc_home_form_again(c, h, node);
+		return;
+	}
+	rank = first_missing(c, h, node, m);
+	if (rank == HC_NONE)
 		hc_home_on_prepared(c, node, &yes);
 	else
-		hc_home_form_again(c, h, node);
+		gone(c, h, node, rank, HC_W_depart_DIED, 0);
 }
 
 void hc_home_on_part_back(struct hc_core *c, uint32_t node, const struct hc_m_part_back *m)

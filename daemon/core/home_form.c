@@ -19,6 +19,7 @@
 #include "device.h"
 #include "emit.h"
 #include "part.h"
+#include "split.h"
 #include "who.h"
 
 #include <stdio.h>
@@ -203,6 +204,7 @@ static uint64_t prepare_until(const struct hc_core *c, const struct hc_home *h)
 
 static void begin(struct hc_core *c, struct hc_home *h)
 {
+	hc_index_del(&c->home_by_parent, h->busy);
 	hc_home_set_state(c, h, HC_W_domain_state_PROBING);
 	hc_home_set_state(c, h, HC_W_domain_state_ACTIVATING);
 	h->epoch = 1;
@@ -298,14 +300,19 @@ static struct hc_home *home_for(struct hc_core *c, uint32_t node, const struct h
 	if (h)
 		return h;
 	id = hc_home_draw_id(c);
-	r = hc_home_make(c, id, m->key_a, m->key_b, m->uid, m->nranks, m->name, false, text,
-			 sizeof(text));
+	r = hc_split_parent_check(c, m->parent, text, sizeof(text));
+	if (!r)
+		r = hc_home_make(c, id, m->key_a, m->key_b, m->uid, m->nranks, m->name, false, text,
+				 sizeof(text));
 	if (r) {
 		send_verdict(c, node, m, 0, r, text);
 		return NULL;
 	}
 	h = hc_home_by_id(c, id);
 	hc_home_busy(c, h)->keyed = true;
+	hc_home_busy(c, h)->parent = m->parent;
+	if (m->parent)
+		hc_index_add_in(&c->home_by_parent, h->busy);
 	return h;
 }
 
@@ -522,7 +529,8 @@ void hc_home_on_arrivals(struct hc_core *c, uint32_t node, const struct hc_m_arr
 				  .channels = m->channels,
 				  .channel_mbps = m->channel_mbps,
 				  .channel_hold_ms = m->channel_hold_ms,
-				  .channel_wait = m->channel_wait};
+				  .channel_wait = m->channel_wait,
+				  .parent = m->parent};
 	struct hc_arr a = m->ranks, came = {0};
 	struct hc_home *h = NULL;
 	struct hc_m_arrival r;
@@ -753,6 +761,7 @@ void hc_home_form_timeout(struct hc_core *c, struct hc_home *h)
 	uint32_t last = 0;
 	char text[HC_CAUSE_MAX];
 	uint64_t next;
+	int r;
 
 	if (h->step == HOME_PREPARING) {
 		HC_TEXT(text, "a node did not answer PREPARE within prepare_limit_s");
@@ -764,7 +773,14 @@ void hc_home_form_timeout(struct hc_core *c, struct hc_home *h)
 		hc_home_cancel(c, h, HC_NONE, HC_E_TIMEOUT, text);
 		return;
 	}
-	if (h->step || hc_missing_tell(c, h))
+	if (h->step)
+		return;
+	r = hc_split_parent_check(c, hc_home_now(c, h)->parent, text, sizeof(text));
+	if (r) {
+		hc_home_cancel(c, h, HC_NONE, r, text);
+		return;
+	}
+	if (hc_missing_tell(c, h))
 		return;
 	if (hc_home_busy(c, h)->staged || !h->arrived) {
 		nobody_waits(c, h);

@@ -173,7 +173,7 @@ void hc_home_damaged(struct hc_core *c, struct hc_home *h)
 		hc_home_cause(c, h));
 	hc_emit_log(c, HC_LOG_WARN, b->cause_kind, h->id, b->cause_rank, line);
 	tell_deaths(c, h, HC_W_domain_state_DAMAGED);
-	hc_split_cancel(c, h->id, HC_E_DAMAGED, hc_home_cause(c, h));
+	hc_split_parent_over(c, h->id, HC_E_DAMAGED, hc_home_cause(c, h));
 	hc_gang_home_gone(c, h->id);
 	hc_exchange_cancel(c, h->id, false, HC_E_DAMAGED, hc_home_cause(c, h));
 	hc_home_settle(c, h);
@@ -216,7 +216,7 @@ static void close_behind(struct hc_core *c, struct hc_home *h, const struct hc_m
 	hc_home_set_state(c, h, HC_W_domain_state_DRAINING);
 	hc_home_tell_state(c, h);
 	hc_home_each_node(c, h, hc_home_send_cut);
-	hc_split_cancel(c, h->id, HC_E_GONE, text);
+	hc_split_parent_over(c, h->id, HC_E_GONE, text);
 	hc_gang_home_gone(c, h->id);
 	hc_exchange_cancel(c, h->id, true, HC_E_GONE, text);
 }

@@ -17,7 +17,7 @@
 struct join {
 	struct hc_session *s;
 	uint32_t request; /* of a batch: the item's number, see part_batch.c */
-	uint64_t key_a, key_b, id, list_a, list_b, entry;
+	uint64_t key_a, key_b, id, list_a, list_b, entry, parent;
 	struct hc_str name;
 	uint32_t nranks, rank, device, timeout_ms;
 	const struct hc_addr *addr;

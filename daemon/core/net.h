@@ -190,6 +190,7 @@ struct hc_path {
 	uint32_t mtu_want, mtu_best; /* of this round: the agreed size; largest answered */
 	uint64_t mtu_at;             /* next check */
 	uint32_t told_local, told_far, told_used; /* in the last notice */
+	uint32_t holes;                           /* rounds in a row that found the size lost */
 	bool small;                               /* the agreed size does not pass */
 	/* flaps */
 	bool fell, held;   /* it was good before this; it is held out */

@@ -460,10 +460,11 @@ static void store(struct hc_core *c, struct hc_part *p, enum hc_part_step step)
 {
 	struct hc_part_busy *b = hc_part_busy(c, p);
 
+	b->stored = hc_row_put_part(
+		c, p, step == PART_COMMITTING ? (uint8_t)HC_W_domain_state_ACTIVE : p->state);
 	if (!b->step)
 		hc_list_push(&c->storing, &c->store_links, hc_part_busy_number(c, p));
-	b->step = (uint8_t)step; /* the row says it, too */
-	b->stored = hc_row_put_part(c, p);
+	b->step = (uint8_t)step;
 }
 
 void hc_part_on_prepare(struct hc_core *c, uint32_t node, const struct hc_m_prepare *m)

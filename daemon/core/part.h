@@ -140,7 +140,12 @@ bool hc_batch_more(const struct hc_core *c);
 
 /* The caller's own seat in an ACTIVE domain, or HC_NONE with the outcome and the reason. */
 uint32_t hc_part_own_seat(struct hc_core *c, const struct hc_session *s, uint64_t id,
-			  uint32_t epoch, uint32_t rank, int *code, char *text, size_t bytes);
+			  uint32_t epoch, uint32_t rank, bool split, int *code, char *text,
+			  size_t bytes);
+/* A domain that sub-domains may be made of, NULL: it is not ACTIVE, with the reason. split: of
+ * ranks that agreed on it while it was; then it may drain. */
+struct hc_part *hc_part_parent(struct hc_core *c, uint64_t id, uint32_t epoch, bool split,
+			       int *code, char *text, size_t bytes);
 void hc_join_create(struct hc_core *c, struct hc_session *s, uint32_t request,
 		    const struct hc_m_create *m);
 void hc_join_add_device(struct hc_core *c, struct hc_session *s, uint32_t request,

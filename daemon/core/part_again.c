@@ -85,7 +85,8 @@ void hc_part_arrive_again(struct hc_core *c, const struct hc_part *p, uint32_t s
 				.channels = b->wish.channels,
 				.channel_mbps = b->wish.mbps,
 				.channel_hold_ms = b->wish.hold_ms,
-				.channel_wait = b->wish.wait};
+				.channel_wait = b->wish.wait,
+				.parent = b->parent};
 
 	if (p->state != HC_W_domain_state_FORMING || s->process == HC_NONE)
 		return;

@@ -164,24 +164,6 @@ static uint32_t find_own(struct hc_core *c, const struct hc_part *parent, struct
 	return n;
 }
 
-static struct hc_part *parent_of(struct hc_core *c, const struct hc_batch *b, int *code, char *text,
-				 size_t bytes)
-{
-	struct hc_part *p = hc_part_by_id(c, b->parent);
-
-	*code = HC_E_GONE;
-	if (!p || p->epoch != b->epoch) {
-		snprintf(text, bytes, "the parent domain is gone, or in another epoch");
-		return NULL;
-	}
-	if (p->state == HC_W_domain_state_ACTIVE)
-		return p;
-	if (p->state == HC_W_domain_state_DAMAGED)
-		*code = HC_E_DAMAGED;
-	snprintf(text, bytes, "the parent domain is %s", hc_word_domain_state(p->state));
-	return NULL;
-}
-
 static bool is_member(const struct hc_core *c, const struct hc_part *parent, uint32_t process)
 {
 	uint32_t i;
@@ -199,9 +181,9 @@ static void join_item(struct hc_core *c, const struct hc_batch *b, struct join *
 	struct hc_part *parent;
 	char text[256];
 	uint32_t n;
-	int r = HC_E_INVALID;
+	int r;
 
-	parent = parent_of(c, b, &r, text, sizeof(text));
+	parent = hc_part_parent(c, b->parent, b->epoch, false, &r, text, sizeof(text));
 	if (!parent) {
 		hc_join_refuse(c, j, r, text);
 		return;

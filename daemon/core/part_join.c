@@ -17,6 +17,7 @@
 #include "rng.h"
 #include "seek.h"
 #include "session.h"
+#include "split.h"
 #include "user.h"
 
 #include <stdio.h>
@@ -73,12 +74,27 @@ int hc_join_check(struct hc_core *c, const struct join *j, char *text, size_t by
 			       bytes);
 }
 
+/* What its joiners say alike, to be said again; a part from its row does not have it. */
+static void know(struct hc_core *c, struct hc_part *p, const struct join *j)
+{
+	struct hc_part_busy *b = hc_part_busy(c, p);
+
+	if (b->list_a || b->list_b)
+		return; /* of the first */
+	b->list_a = j->list_a;
+	b->list_b = j->list_b;
+	b->wish = j->wish;
+	b->timeout_ms = j->timeout_ms;
+	b->parent = j->parent;
+}
+
 /* The process asks again, maybe on a new connection: whoever waited before is told. */
 static void take_over(struct hc_core *c, struct hc_part *p, uint32_t seat, const struct join *j)
 {
 	struct hc_seat *s = &c->seats[seat];
 	const bool reserved = s->block != HC_NONE;
 
+	know(c, p, j);
 	hc_part_refuse(c, s, HC_E_IN_PROGRESS,
 		       "the same process asked for this rank again; that request is answered");
 	s->flags = (uint8_t)((s->flags & ~SEAT_BATCH) | SEAT_WAITS | (j->batch ? SEAT_BATCH : 0));
@@ -175,7 +191,8 @@ static void arrive(struct hc_core *c, const struct hc_part *p, const struct join
 				.channels = j->wish.channels,
 				.channel_mbps = j->wish.mbps,
 				.channel_hold_ms = j->wish.hold_ms,
-				.channel_wait = j->wish.wait};
+				.channel_wait = j->wish.wait,
+				.parent = j->parent};
 
 	hc_emit_send(c, p->home_node, &hc_desc_arrive, &m);
 }
@@ -217,7 +234,6 @@ static uint32_t any_device(struct hc_core *c, const struct join *j)
 struct hc_part *hc_join_part(struct hc_core *c, const struct join *j)
 {
 	struct hc_part *p = part_known(c, j);
-	struct hc_part_busy *b;
 	char text[HC_NAME_MAX + 128];
 	int r;
 
@@ -228,12 +244,8 @@ struct hc_part *hc_join_part(struct hc_core *c, const struct join *j)
 			p->home_life = c->nodes[j->home].life;
 			p->priority = j->priority;
 			p->weight = j->weight;
-			b = hc_part_busy(c, p);
-			b->wish = j->wish;
-			b->timeout_ms = j->timeout_ms;
-			b->quiet = j->batch;
-			b->list_a = j->list_a;
-			b->list_b = j->list_b;
+			know(c, p, j);
+			hc_part_busy(c, p)->quiet = j->batch;
 		}
 	}
 	if (!p) {
@@ -561,22 +573,41 @@ static int sub_rank(const struct hc_m_sub *m, uint32_t nranks, uint32_t *rank, c
 	return 0;
 }
 
-uint32_t hc_part_own_seat(struct hc_core *c, const struct hc_session *s, uint64_t id,
-			  uint32_t epoch, uint32_t rank, int *code, char *text, size_t bytes)
+struct hc_part *hc_part_parent(struct hc_core *c, uint64_t id, uint32_t epoch, bool split,
+			       int *code, char *text, size_t bytes)
 {
 	struct hc_part *p = hc_part_by_id(c, id);
-	uint32_t seat;
+	const char *cause;
 
 	*code = HC_E_GONE;
 	if (!p || p->epoch != epoch) {
 		snprintf(text, bytes, "the parent domain is gone, or in another epoch");
-		return HC_NONE;
+		return NULL;
 	}
-	if (p->state != HC_W_domain_state_ACTIVE) {
-		*code = p->state == HC_W_domain_state_DAMAGED ? HC_E_DAMAGED : HC_E_GONE;
-		snprintf(text, bytes, "the parent domain is %s", hc_word_domain_state(p->state));
-		return HC_NONE;
+	if (p->state == HC_W_domain_state_ACTIVE ||
+	    (split && p->state == HC_W_domain_state_DRAINING)) {
+		*code = 0;
+		return p;
 	}
+	if (p->state == HC_W_domain_state_DAMAGED)
+		*code = HC_E_DAMAGED;
+	if (p->state == HC_W_domain_state_SUSPENDED)
+		*code = HC_E_SUSPENDED;
+	cause = hc_part_cause(c, p);
+	snprintf(text, bytes, "the parent domain is %s%s%.180s", hc_word_domain_state(p->state),
+		 cause[0] ? ": " : "", cause);
+	return NULL;
+}
+
+uint32_t hc_part_own_seat(struct hc_core *c, const struct hc_session *s, uint64_t id,
+			  uint32_t epoch, uint32_t rank, bool split, int *code, char *text,
+			  size_t bytes)
+{
+	struct hc_part *p = hc_part_parent(c, id, epoch, split, code, text, bytes);
+	uint32_t seat;
+
+	if (!p)
+		return HC_NONE;
 	seat = hc_part_find_seat(c, p, rank);
 	if (seat == HC_NONE || c->seats[seat].process != s->process) {
 		*code = HC_E_PERMISSION;
@@ -595,6 +626,7 @@ void hc_join_sub_key(struct join *j, uint64_t parent, uint32_t epoch, uint64_t s
 
 	j->list_a = hc_hash(&k, list.p, list.len);
 	j->list_b = count;
+	j->parent = parent;
 	key_from(j, key, sizeof(key));
 }
 
@@ -610,7 +642,8 @@ void hc_join_sub(struct hc_core *c, struct hc_session *s, uint32_t request,
 	uint32_t seat;
 	int r;
 
-	seat = hc_part_own_seat(c, s, m->parent, m->epoch, m->parent_rank, &r, text, sizeof(text));
+	seat = hc_part_own_seat(c, s, m->parent, m->epoch, m->parent_rank, m->sub_id & HC_SPLIT_BIT,
+				&r, text, sizeof(text));
 	if (seat != HC_NONE)
 		r = sub_rank(m, hc_part_by_id(c, m->parent)->nranks, &j.rank, text, sizeof(text));
 	if (r) {

@@ -45,7 +45,8 @@ static void arrive(struct hc_core *c, const struct hc_part *p, const struct join
 				  .channels = j->wish.channels,
 				  .channel_mbps = j->wish.mbps,
 				  .channel_hold_ms = j->wish.hold_ms,
-				  .channel_wait = j->wish.wait};
+				  .channel_wait = j->wish.wait,
+				  .parent = j->parent};
 
 	hc_emit_send(c, p->home_node, &hc_desc_arrivals, &m);
 }

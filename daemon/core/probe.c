@@ -17,6 +17,12 @@
  * would hang there though beats run. One lost packet does not say so: a size is lost when five
  * were.
  *
+ * A small question that is answered while the size is not tells that there is no point in waiting
+ * the rest of the try: the next one follows soon. So a hole is named some 30 ms after the first
+ * question, and within the window of the beats on a path whose size did pass before, since there a
+ * crowded switch may lose large packets for a while. What was lost there may come back as soon, so
+ * it is asked again after a second, two, four, ... up to mtu_recheck.
+ *
  * One padded probe may be 64 KiB, so each leaves in a unit of work of its own, from the look.
  */
 #include "datagram.h"
@@ -28,8 +34,9 @@
 #include <string.h>
 
 #define TRIES      5u
-#define PLAIN_MOST 3u /* so many small ones answered: it is the size that is lost */
-#define ALONE      2u /* tries with the known size alone */
+#define PLAIN_MOST 3u          /* so many small ones answered: it is the size that is lost */
+#define ALONE      2u          /* tries with the known size alone */
+#define SOON       (5 * HC_MS) /* until the next try, when the small question is answered */
 
 static const uint16_t ladder[] = {9000, 4200, 2048, 1500, 1400, 1280};
 #define STEPS (3 + (uint32_t)(sizeof(ladder) / sizeof(ladder[0])))
@@ -104,10 +111,20 @@ void hc_probe_again(struct hc_core *c, uint32_t path)
 		hc_probe_begin(c, path);
 }
 
+static uint64_t until_next(const struct hc_core *c, const struct hc_path *p)
+{
+	const uint32_t doublings = p->holes < 16 ? p->holes : 16;
+
+	if (!p->mtu_best && !p->plain)
+		return c->set.probe_timeout_ns;
+	if (!p->holes)
+		return c->set.mtu_recheck_ns;
+	return hc_first(c->set.mtu_recheck_ns, c->set.probe_timeout_ns << (doublings - 1));
+}
+
 static void over(struct hc_core *c, struct hc_path *p)
 {
-	const uint64_t again =
-		p->mtu_best || p->plain ? c->set.mtu_recheck_ns : c->set.probe_timeout_ns;
+	const uint64_t again = until_next(c, p);
 
 	p->challenge = 0;
 	p->probe_at = HC_NEVER;
@@ -129,7 +146,7 @@ static void all_passes(struct hc_core *c, uint32_t x)
 	struct hc_path *p = &c->net->paths[x];
 
 	passes(c, x, p->mtu_want);
-	p->told_used = 0;
+	p->told_used = p->holes = 0;
 	over(c, p);
 	if (!p->small)
 		return;
@@ -142,10 +159,12 @@ static void all_passes(struct hc_core *c, uint32_t x)
 static void conclude(struct hc_core *c, uint32_t x)
 {
 	struct hc_path *p = &c->net->paths[x];
+	const bool hole = p->mtu_want && p->plain >= PLAIN_MOST;
 	char text[160];
 
+	p->holes += hole;
 	over(c, p);
-	if (p->mtu_want && p->plain >= PLAIN_MOST) {
+	if (hole) {
 		passes(c, x, p->mtu_best);
 		p->small = true;
 		tell_hole(c, x);
@@ -191,6 +210,17 @@ void hc_probe_ask(struct hc_core *c, uint32_t path, uint32_t size)
 	hc_beat_put(c, path, &hc_desc_probe, &m, true);
 }
 
+/* It has this path by now: when our first try came too early, the second one need not wait. */
+static void hurry(struct hc_core *c, uint32_t x)
+{
+	struct hc_path *p = &c->net->paths[x];
+
+	if (!p->challenge || p->plain || p->tries != 1 || p->step)
+		return;
+	p->probe_at = c->now;
+	hc_path_look_by(c->net, x, c->now);
+}
+
 void hc_probe_on_probe(struct hc_core *c, uint32_t path, const struct hc_m_probe *m)
 {
 	struct hc_path *p = &c->net->paths[path];
@@ -208,7 +238,21 @@ void hc_probe_on_probe(struct hc_core *c, uint32_t path, const struct hc_m_probe
 	hc_beat_put(c, path, &hc_desc_probed, &r, true);
 	if (hc_path_far_mtu(c, path, m->mtu))
 		hc_probe_again(c, path);
+	hurry(c, path);
 	tell_mismatch(c, p);
+}
+
+/* The small question was answered. On the way are still the others of this try. */
+static void hasten(struct hc_core *c, uint32_t x, uint32_t rtt_us)
+{
+	struct hc_path *p = &c->net->paths[x];
+	const bool passed = p->used_mtu && p->used_mtu == p->mtu_want;
+	const uint64_t soon = passed ? hc_path_window(c, p) / TRIES : SOON;
+
+	if (!p->mtu_want)
+		return;
+	p->probe_at = hc_first(p->probe_at, c->now + hc_longer(soon, 2 * rtt_us * HC_US));
+	hc_path_look_by(c->net, x, p->probe_at);
 }
 
 /* An answer proves both directions as a beat does: the question was ours, and it is fresh. */
@@ -247,6 +291,8 @@ void hc_probe_on_answer(struct hc_core *c, uint32_t path, const struct hc_m_prob
 		p->mtu_best = m->size;
 	if (p->mtu_best == p->mtu_want)
 		all_passes(c, path);
+	else if (!m->size)
+		hasten(c, path, rtt);
 }
 
 void hc_probe_too_big(struct hc_core *c, uint32_t path, uint32_t mtu)

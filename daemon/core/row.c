@@ -162,24 +162,19 @@ static void add_gone(struct maker *m, const struct hc_part *p)
 	}
 }
 
-/*
- * SUSPENDED is what is seen of the network at the moment: it is not stored. One that commits is
- * ACTIVE from this row on.
- */
-static uint8_t stored_state(const struct hc_core *c, const struct hc_part *p)
+/* SUSPENDED is what is seen of the network at the moment: it is not stored. */
+static uint8_t stored_state(uint8_t state)
 {
-	return p->state == HC_W_domain_state_SUSPENDED || hc_part_now(c, p)->step == PART_COMMITTING
-		       ? (uint8_t)HC_W_domain_state_ACTIVE
-		       : p->state;
+	return state == HC_W_domain_state_SUSPENDED ? (uint8_t)HC_W_domain_state_ACTIVE : state;
 }
 
-uint64_t hc_row_put_part(struct hc_core *c, struct hc_part *p)
+uint64_t hc_row_put_part(struct hc_core *c, struct hc_part *p, uint8_t state)
 {
 	const struct hc_known_node *n = &c->nodes[p->home_node];
 	struct maker m = {.c = c,
 			  .row = {.id = p->id,
 				  .epoch = p->epoch,
-				  .state = stored_state(c, p),
+				  .state = stored_state(state),
 				  .number = p->number,
 				  .uid = p->uid,
 				  .nranks = p->nranks,
@@ -209,5 +204,5 @@ uint64_t hc_row_put_part(struct hc_core *c, struct hc_part *p)
 void hc_row_changed(struct hc_core *c, struct hc_part *p)
 {
 	if (p->kept && p->home_node != HC_SELF_NODE && p->state < HC_W_domain_state_DESTROYED)
-		hc_row_put_part(c, p);
+		hc_row_put_part(c, p, p->state);
 }

@@ -21,12 +21,14 @@ void hc_split(struct hc_core *c, struct hc_session *s, uint32_t request, const s
 				.rank = m->parent_rank,
 				.color = m->color,
 				.key = m->key,
-				.timeout_ms = m->timeout_ms};
+				.timeout_ms = m->timeout_ms,
+				.number = m->number};
 	struct hc_part *p = hc_part_by_id(c, m->parent);
 	char text[256];
 	int code = 0;
 
-	hc_part_own_seat(c, s, m->parent, m->epoch, m->parent_rank, &code, text, sizeof(text));
+	hc_part_own_seat(c, s, m->parent, m->epoch, m->parent_rank, false, &code, text,
+			 sizeof(text));
 	g.ticket = code ? 0 : hc_ask_open(c, s->id, request);
 	if (g.ticket)
 		hc_ask_to(c, g.ticket, p->home_node, false);
@@ -58,19 +60,20 @@ void hc_split_on_gathered(struct hc_core *c, const struct hc_m_gathered *m)
 
 /* ---- the home's side ---- */
 
-static struct hc_gather *find(struct hc_core *c, uint64_t parent)
+static struct hc_gather *find(struct hc_core *c, uint64_t parent, enum hc_gather_state state)
 {
 	uint32_t i;
 
 	for (i = 0; i < HC_GATHERS; i++)
-		if (c->gathers[i].parent == parent && !c->gathers[i].answering)
+		if (c->gathers[i].state == state &&
+		    (state == GATHER_FREE || c->gathers[i].parent == parent))
 			return &c->gathers[i];
 	return NULL;
 }
 
-static uint32_t number(const struct hc_core *c, const struct hc_gather *g)
+static void alarm_at(struct hc_core *c, const struct hc_gather *g, uint64_t at)
 {
-	return (uint32_t)(g - c->gathers);
+	hc_timers_set(&c->timers, 2 * c->lim.domains + (uint32_t)(g - c->gathers), at);
 }
 
 static void refuse(struct hc_core *c, uint32_t node, uint64_t ticket, int code, const char *text)
@@ -80,39 +83,74 @@ static void refuse(struct hc_core *c, uint32_t node, uint64_t ticket, int code, 
 	hc_emit_send(c, node, &hc_desc_gathered, &r);
 }
 
-static struct hc_gather *open_gather(struct hc_core *c, const struct hc_home *h,
-				     uint32_t timeout_ms)
-{
-	struct hc_gather *g = find(c, 0);
-
-	if (!g)
-		return NULL;
-	*g = (struct hc_gather){.nranks = h->nranks, .epoch = h->epoch};
-	g->first = hc_spans_get(&c->voice_spans, h->nranks, &g->order);
-	if (g->first == HC_NONE)
-		return NULL;
-	memset(&c->voices[g->first], 0, h->nranks * sizeof(*c->voices));
-	g->parent = h->id;
-	g->serial = ++c->gather_serial;
-	hc_timers_set(&c->timers, 2 * c->lim.domains + number(c, g),
-		      c->now + (timeout_ms ? timeout_ms * 1000000ull : c->set.connect_timeout_ns));
-	return g;
-}
-
 static void close_gather(struct hc_core *c, struct hc_gather *g)
 {
-	hc_timers_set(&c->timers, 2 * c->lim.domains + number(c, g), HC_NEVER);
+	alarm_at(c, g, HC_NEVER);
 	hc_spans_put(&c->voice_spans, g->first, g->order);
-	if (g->answering)
-		c->answering--;
 	*g = (struct hc_gather){0};
 }
 
-/* One answer in each unit of work; no voice is added any more. */
+/* Kept answers make room, the oldest first. False: none is kept. */
+static bool forget_one(struct hc_core *c)
+{
+	struct hc_gather *oldest = NULL;
+	uint32_t i;
+
+	for (i = 0; i < HC_GATHERS; i++)
+		if (c->gathers[i].state == GATHER_KEPT &&
+		    (!oldest || c->gathers[i].serial < oldest->serial))
+			oldest = &c->gathers[i];
+	if (oldest)
+		close_gather(c, oldest);
+	return oldest;
+}
+
+static struct hc_gather *open_gather(struct hc_core *c, const struct hc_home *h,
+				     uint32_t timeout_ms)
+{
+	struct hc_gather *g;
+	uint32_t first;
+	uint8_t order;
+
+	while (!(g = find(c, 0, GATHER_FREE)))
+		if (!forget_one(c))
+			return NULL;
+	while ((first = hc_spans_get(&c->voice_spans, h->nranks, &order)) == HC_NONE)
+		if (!forget_one(c))
+			return NULL;
+	memset(&c->voices[first], 0, h->nranks * sizeof(*c->voices));
+	*g = (struct hc_gather){.parent = h->id,
+				.serial = ++c->gather_serial,
+				.epoch = h->epoch,
+				.nranks = h->nranks,
+				.first = first,
+				.order = order,
+				.state = GATHER_OPEN};
+	alarm_at(c, g, c->now + (timeout_ms ? timeout_ms * 1000000ull : c->set.connect_timeout_ns));
+	return g;
+}
+
+/* One answer in each unit of work. */
 static void begin_answers(struct hc_core *c, struct hc_gather *g)
 {
-	g->answering = true;
+	alarm_at(c, g, HC_NEVER);
+	g->state = GATHER_ANSWERING;
+	g->cursor = 0;
 	c->answering++;
+}
+
+/* No voice is added any more: all who have spoken are answered. */
+static void answer_all(struct hc_core *c, struct hc_gather *g)
+{
+	struct hc_voice *v = &c->voices[g->first];
+	uint32_t i;
+
+	for (i = g->due = 0; i < g->nranks; i++)
+		if (v[i].here) {
+			v[i].due = true;
+			g->due++;
+		}
+	begin_answers(c, g);
 }
 
 static bool voice_before(const struct hc_voice *v, uint32_t a, uint32_t b)
@@ -153,21 +191,70 @@ static void sort(struct hc_voice *v, uint32_t n)
 	}
 }
 
-void hc_split_on_gather(struct hc_core *c, uint32_t node, const struct hc_m_gather *m)
+/* Its process asks again for what was answered already, as after a lost connection. */
+static bool is_again(struct hc_core *c, const struct hc_gather *g, const struct hc_m_gather *m)
 {
-	struct hc_home *h = hc_home_by_id(c, m->parent);
+	const struct hc_voice *v = &c->voices[g->first + m->rank];
+
+	return m->number && g->parent == m->parent && g->epoch == m->epoch && !g->code && v->here &&
+	       v->number == m->number && v->color == m->color && v->key == m->key;
+}
+
+static bool answer_again(struct hc_core *c, uint32_t node, const struct hc_m_gather *m)
+{
 	struct hc_gather *g;
 	struct hc_voice *v;
+	uint32_t i;
 
-	if (!h || h->state != HC_W_domain_state_ACTIVE || h->epoch != m->epoch ||
-	    m->rank >= h->nranks) {
-		refuse(c, node, m->ticket, HC_E_GONE,
-		       "the parent domain is not ACTIVE in that epoch");
+	for (i = 0; i < HC_GATHERS; i++)
+		if (c->gathers[i].state >= GATHER_ANSWERING && is_again(c, &c->gathers[i], m))
+			break;
+	if (i == HC_GATHERS)
+		return false;
+	g = &c->gathers[i];
+	v = &c->voices[g->first + m->rank];
+	v->ticket = m->ticket;
+	v->node = node;
+	g->due += !v->due;
+	v->due = true;
+	if (g->state == GATHER_KEPT)
+		begin_answers(c, g);
+	return true;
+}
+
+static int may_gather(struct hc_core *c, const struct hc_m_gather *m, char *text, size_t bytes)
+{
+	const struct hc_home *h = hc_home_by_id(c, m->parent);
+	const char *cause = h ? hc_home_cause(c, h) : "";
+
+	if (h && h->epoch == m->epoch && m->rank < h->nranks &&
+	    (h->state == HC_W_domain_state_ACTIVE || h->state == HC_W_domain_state_SUSPENDED))
+		return 0;
+	if (h && h->state == HC_W_domain_state_DAMAGED) {
+		snprintf(text, bytes, "the parent domain is DAMAGED: %.180s", cause);
+		return HC_E_DAMAGED;
+	}
+	snprintf(text, bytes, "the parent domain is not ACTIVE in that epoch");
+	return HC_E_GONE;
+}
+
+void hc_split_on_gather(struct hc_core *c, uint32_t node, const struct hc_m_gather *m)
+{
+	struct hc_gather *g, *before;
+	struct hc_voice *v;
+	char text[256];
+	int r;
+
+	r = may_gather(c, m, text, sizeof(text));
+	if (r) {
+		refuse(c, node, m->ticket, r, text);
 		return;
 	}
-	g = find(c, m->parent);
+	if (answer_again(c, node, m))
+		return;
+	g = find(c, m->parent, GATHER_OPEN);
 	if (!g)
-		g = open_gather(c, h, m->timeout_ms);
+		g = open_gather(c, hc_home_by_id(c, m->parent), m->timeout_ms);
 	if (!g) {
 		refuse(c, node, m->ticket, HC_E_LIMIT, "too many splits are under way");
 		return;
@@ -177,29 +264,38 @@ void hc_split_on_gather(struct hc_core *c, uint32_t node, const struct hc_m_gath
 		refuse(c, v->node, v->ticket, HC_E_IN_PROGRESS,
 		       "the rank said its colour again; that request is answered");
 	g->count += !v->here;
-	*v = (struct hc_voice){
-		.ticket = m->ticket, .node = node, .color = m->color, .key = m->key, .here = true};
+	*v = (struct hc_voice){.ticket = m->ticket,
+			       .number = m->number,
+			       .node = node,
+			       .color = m->color,
+			       .key = m->key,
+			       .here = true};
 	if (g->count < g->nranks)
 		return;
+	/* all have gone on from the one before */
+	before = find(c, m->parent, GATHER_KEPT);
+	if (before)
+		close_gather(c, before);
 	sort(&c->voices[g->first], g->nranks);
-	begin_answers(c, g);
+	answer_all(c, g);
 }
 
-static void answer(struct hc_core *c, const struct hc_gather *g, uint32_t rank)
+static void answer(struct hc_core *c, struct hc_gather *g, uint32_t rank)
 {
-	const struct hc_voice *v = &c->voices[g->first];
+	struct hc_voice *v = &c->voices[g->first];
 	const struct hc_hash_key key = {g->parent, g->serial};
 	struct hc_m_gathered r = {.ticket = v[rank].ticket};
 	uint32_t i;
 
-	if (!v[rank].here)
+	if (!v[rank].due)
 		return;
+	v[rank].due = false;
+	g->due--;
 	if (g->code) {
 		refuse(c, v[rank].node, v[rank].ticket, g->code, g->text);
 		return;
 	}
-	/* the high bit keeps these numbers apart from those that callers of sub choose */
-	r.sub_id = hc_hash(&key, &v[rank].color, sizeof(v[rank].color)) | 1ull << 63;
+	r.sub_id = hc_hash(&key, &v[rank].color, sizeof(v[rank].color)) | HC_SPLIT_BIT;
 	for (i = 0; v[rank].color >= 0 && i < g->nranks; i++) {
 		struct hc_m_rank one = {.rank = v[i].sorted};
 
@@ -212,42 +308,78 @@ static void answer(struct hc_core *c, const struct hc_gather *g, uint32_t rank)
 
 bool hc_split_work(struct hc_core *c)
 {
-	uint32_t i;
+	struct hc_gather *g = c->gathers;
 
 	if (!c->answering)
 		return false;
-	for (i = 0; !c->gathers[i].answering; i++)
-		hc_assert(i < HC_GATHERS);
-	answer(c, &c->gathers[i], c->gathers[i].cursor++);
-	if (c->gathers[i].cursor == c->gathers[i].nranks)
-		close_gather(c, &c->gathers[i]);
+	for (; g->state != GATHER_ANSWERING; g++)
+		hc_assert(g < &c->gathers[HC_GATHERS - 1]);
+	answer(c, g, g->cursor++ % g->nranks);
+	if (g->due)
+		return true;
+	c->answering--;
+	g->state = GATHER_KEPT;
+	if (g->code)
+		close_gather(c, g);
+	else
+		alarm_at(c, g, c->now + c->set.connect_timeout_ns);
 	return true;
 }
 
-void hc_split_cancel(struct hc_core *c, uint64_t parent, int code, const char *text)
+static void end_open(struct hc_core *c, struct hc_gather *g, int code, const char *text)
 {
-	struct hc_gather *g = find(c, parent);
-
-	if (!g)
-		return;
 	g->code = (uint16_t)code;
 	hc_str_copy(hc_str(text), g->text, sizeof(g->text));
-	begin_answers(c, g);
+	answer_all(c, g);
 }
 
 void hc_split_timeout(struct hc_core *c, uint32_t n)
 {
-	const struct hc_gather *g = &c->gathers[n];
+	struct hc_gather *g = &c->gathers[n];
 	char text[256];
 	size_t at;
 	uint32_t i;
 
-	if (!g->parent || g->answering)
+	if (g->state == GATHER_KEPT)
+		close_gather(c, g);
+	if (g->state != GATHER_OPEN)
 		return;
 	at = (size_t)snprintf(text, sizeof(text), "split: no word from rank");
 	for (i = 0; i < g->nranks && at + 24 < sizeof(text); i++)
 		if (!c->voices[g->first + i].here)
 			at += (size_t)snprintf(text + at, sizeof(text) - at, " %u", i);
 	snprintf(text + at, sizeof(text) - at, " (%u of %u)", g->nranks - g->count, g->nranks);
-	hc_split_cancel(c, g->parent, HC_E_TIMEOUT, text);
+	end_open(c, g, HC_E_TIMEOUT, text);
+}
+
+/* ---- what the parent's end means ---- */
+
+int hc_split_parent_check(struct hc_core *c, uint64_t parent, char *text, size_t bytes)
+{
+	const struct hc_home *h = parent ? hc_home_by_id(c, parent) : NULL;
+	const bool damaged = h && h->state == HC_W_domain_state_DAMAGED;
+	const char *cause = damaged ? hc_home_cause(c, h) : "";
+
+	if (!parent || (h && !damaged && h->state >= HC_W_domain_state_ACTIVE &&
+			h->state < HC_W_domain_state_DESTROYED))
+		return 0;
+	snprintf(text, bytes, "the parent domain is %s%s%.300s", damaged ? "DAMAGED" : "gone",
+		 cause[0] ? ": " : "", cause);
+	return damaged ? HC_E_DAMAGED : HC_E_GONE;
+}
+
+void hc_split_parent_over(struct hc_core *c, uint64_t parent, int code, const char *text)
+{
+	struct hc_gather *g = find(c, parent, GATHER_OPEN);
+	uint32_t n;
+
+	if (g)
+		end_open(c, g, code, text);
+	g = find(c, parent, GATHER_KEPT);
+	if (g)
+		close_gather(c, g);
+	/* sub-domains that form look at their parent when they wake */
+	for (n = hc_index_find(&c->home_by_parent, parent); n != HC_NONE;
+	     n = hc_index_next(&c->home_by_parent, n))
+		hc_home_alarm(c, hc_home(c, c->home_busy[n].home), c->now);
 }

@@ -5,6 +5,10 @@
  * The home of the parent gathers what the ranks say. When all have spoken each is answered with
  * the number and the member list of its group, and goes on with `sub`, which is the one way in
  * for sub-domains. The answers go out one in each unit of work: a list may be long.
+ *
+ * They are kept for a while, or until the next split of that parent is complete: a rank whose
+ * connection was lost asks again under the same number, and is told the same. Taken for a new
+ * split it would wait for others that have long gone on.
  */
 #ifndef HC_SPLIT_H
 #define HC_SPLIT_H
@@ -17,8 +21,16 @@ void hc_split(struct hc_core *c, struct hc_session *s, uint32_t request,
 void hc_split_on_gather(struct hc_core *c, uint32_t node, const struct hc_m_gather *m);
 void hc_split_on_gathered(struct hc_core *c, const struct hc_m_gathered *m);
 
-/* The parent is damaged or over: whoever waits is told. */
-void hc_split_cancel(struct hc_core *c, uint64_t parent, int code, const char *text);
+/* Numbers of sub-domains that come of a split have it, those that callers of sub choose have not.
+ */
+#define HC_SPLIT_BIT (1ull << 63)
+
+/* May a sub-domain of it form (parent 0: it is none)? 0, or the outcome with the reason. One that
+ * drains may have them: what a split has said goes on, while others leave already. */
+int hc_split_parent_check(struct hc_core *c, uint64_t parent, char *text, size_t bytes);
+/* The parent is damaged, drains or is over: whoever waits for a split is told, and sub-domains that
+ * form will not be, unless it drains. */
+void hc_split_parent_over(struct hc_core *c, uint64_t parent, int code, const char *text);
 void hc_split_timeout(struct hc_core *c, uint32_t gather);
 /* Send one answer; false when none is due. */
 bool hc_split_work(struct hc_core *c);

@@ -166,8 +166,9 @@ struct hc_part_busy {
 	uint64_t list_a, list_b; /* while forming: of the first joiner here, 0 = none */
 	struct hc_wish wish;     /* the same, as its limit */
 	uint32_t timeout_ms;
-	bool prepared; /* while activating: reserved and stored */
-	bool missed;   /* while the commit is stored: the home has said more */
+	uint64_t parent; /* of a sub-domain */
+	bool prepared;   /* while activating: reserved and stored */
+	bool missed;     /* while the commit is stored: the home has said more */
 	uint32_t arrived, nmissing, missing[HC_MISSING]; /* while forming, once the home told it */
 	bool told;
 	uint64_t cut;
@@ -237,6 +238,7 @@ struct hc_home_busy {
 	uint32_t pending;
 	/* while it forms */
 	uint64_t key_a, key_b, list_a, list_b;
+	uint64_t parent;   /* of a sub-domain: id, 0 = it is none */
 	uint64_t first;    /* first arrival */
 	uint64_t tell_at;  /* who is missing, to other nodes; 0 = nothing new */
 	bool afar;         /* a rank of another node has come */
@@ -291,21 +293,22 @@ struct hc_ask {
 	bool active; /* at a home: for the activation, not for the end */
 };
 
-/* A split under way at the home of its parent: what each rank has said. */
+/* A split at the home of its parent: what each rank has said. */
 #define HC_GATHERS 256u
 struct hc_voice {
-	uint64_t ticket;
+	uint64_t ticket, number; /* number: which split of its process that is, 0 = not said */
 	uint32_t node, sorted;
 	int32_t color, key;
-	bool here;
+	bool here, due; /* due: it is to be answered */
 };
+enum hc_gather_state { GATHER_FREE, GATHER_OPEN, GATHER_ANSWERING, GATHER_KEPT };
 struct hc_gather {
-	uint64_t parent; /* 0 = free */
+	uint64_t parent;
 	uint64_t serial;
 	uint32_t epoch, nranks, count, first, cursor;
-	uint8_t order;
-	bool answering;
-	uint16_t code; /* of the answers: 0, or why there is no group */
+	uint32_t due;         /* answers */
+	uint8_t order, state; /* enum hc_gather_state */
+	uint16_t code;        /* of the answers: 0, or why there is no group */
 	char text[256];
 };
 
@@ -486,8 +489,9 @@ struct hc_core {
 	struct hc_home *homes;
 	struct hc_pool home_pool;
 	struct hc_index home_by_id;
-	struct hc_index home_by_key;  /* of busy sides, while they form */
-	struct hc_index home_by_name; /* of names */
+	struct hc_index home_by_key;    /* of busy sides, while they form */
+	struct hc_index home_by_parent; /* the same of sub-domains */
+	struct hc_index home_by_name;   /* of names */
 	struct hc_home_busy *home_busy;
 	struct hc_pool home_busy_pool;
 	struct hc_place *places;

@@ -314,24 +314,49 @@ int hcomm_members(hcomm_domain domain, struct hcomm_member *members, uint32_t *c
 int hcomm_set_heartbeat(hcomm_domain domain, uint32_t interval_ms, uint32_t misses);
 
 /* ---- events ---- */
-enum hcomm_event_code { /* the words event_code of proto/words.tbl.h */
-			HCOMM_EV_DOMAIN_FORMING = 1,
-			HCOMM_EV_DOMAIN_ACTIVE = 2,
-			HCOMM_EV_DOMAIN_DAMAGED = 3,
-			HCOMM_EV_DOMAIN_DRAINING = 4,
-			HCOMM_EV_DOMAIN_DESTROYED = 5,
-			HCOMM_EV_DOMAIN_FAILED = 6,
-			HCOMM_EV_RANK_DIED = 7,
-			HCOMM_EV_RANK_LEFT = 8,
-			HCOMM_EV_RANK_ABORTED = 9,
-			HCOMM_EV_RANK_DETACHED = 10,
-			HCOMM_EV_FORCED_RELEASE = 11,
-			HCOMM_EV_JOIN_DONE = 16,
-			HCOMM_EV_JOIN_FAILED = 17,
-			HCOMM_EV_CHANNEL_GRANTED = 22,
-			HCOMM_EV_CHANNEL_REFUSED = 23,
-			HCOMM_EV_CHANNEL_REVOKED = 24,
-			HCOMM_EV_CHANNEL_YIELD = 25 /* a higher class waits for what you hold */
+/* The words event_code of proto/words.tbl.h; further ones may come. */
+enum hcomm_event_code {
+	HCOMM_EV_DOMAIN_FORMING = 1,   /* its ranks begin to come */
+	HCOMM_EV_DOMAIN_ACTIVE = 2,    /* it can be used, perhaps again */
+	HCOMM_EV_DOMAIN_DAMAGED = 3,   /* a rank is lost; leave or destroy it */
+	HCOMM_EV_DOMAIN_DRAINING = 4,  /* it is being ended, or changed */
+	HCOMM_EV_DOMAIN_DESTROYED = 5, /* it has ended in order */
+	HCOMM_EV_DOMAIN_FAILED = 6,    /* it could not be made */
+	HCOMM_EV_RANK_DIED = 7,        /* its process has exited */
+	HCOMM_EV_RANK_LEFT = 8,        /* in order */
+	HCOMM_EV_RANK_ABORTED = 9,     /* it cannot go on; `text`: why */
+	HCOMM_EV_RANK_DETACHED = 10,   /* its session has ended, the process lives */
+	HCOMM_EV_FORCED_RELEASE = 11,  /* of references that a process held */
+	HCOMM_EV_DAEMON_STARTED = 12,  /* also after a restart */
+	HCOMM_EV_DAEMON_STOPPED = 13,
+	HCOMM_EV_CONFIG_RELOADED = 14,
+	HCOMM_EV_CONFIG_REFUSED = 15,   /* the new one is wrong, the old one stays */
+	HCOMM_EV_JOIN_DONE = 16,        /* of a join with HCOMM_START */
+	HCOMM_EV_JOIN_FAILED = 17,      /* `error` and `text`: why */
+	HCOMM_EV_DOMAIN_SUSPENDED = 18, /* it waits; `text`: for which node */
+	HCOMM_EV_DOMAIN_ORPHANED = 19,  /* no process of it is left */
+	HCOMM_EV_STORAGE_LOST = 20,     /* the database cannot be written */
+	HCOMM_EV_STORAGE_BACK = 21,
+	HCOMM_EV_CHANNEL_GRANTED = 22,
+	HCOMM_EV_CHANNEL_REFUSED = 23, /* `error` and `text`: why */
+	HCOMM_EV_CHANNEL_REVOKED = 24,
+	HCOMM_EV_CHANNEL_YIELD = 25,    /* a higher class waits for what you hold */
+	HCOMM_EV_NODE_UP = 26,          /* its daemon is connected; `node`: which */
+	HCOMM_EV_NODE_RESTARTED = 27,   /* its daemon was, its state is intact */
+	HCOMM_EV_NODE_REBORN = 28,      /* its daemon came back without its state */
+	HCOMM_EV_NODE_HOLD = 29,        /* its daemon restarts as planned */
+	HCOMM_EV_DAEMON_DOWN = 30,      /* it has ended; node and paths live */
+	HCOMM_EV_NODE_UNREACHABLE = 31, /* nothing is heard of it on any path */
+	HCOMM_EV_NODE_REFUSED = 32,     /* it or this node refuses; `text`: why */
+	HCOMM_EV_PATH_NORMAL = 33,      /* proven in both directions */
+	HCOMM_EV_PATH_CONGESTED = 34,   /* its ports are nearly full */
+	HCOMM_EV_PATH_UNSTABLE = 35,    /* not to be used; `text`: why */
+	HCOMM_EV_PATH_DOWN = 36,        /* nothing passes; `text`: since when */
+	HCOMM_EV_PATH_HELD_OUT = 37,    /* it works, but flapped too often */
+	HCOMM_EV_MTU_MISMATCH = 38,     /* the ends differ, or large packets vanish */
+	HCOMM_EV_NOT_SCHEDULED = 39,    /* the daemon itself stood still */
+	HCOMM_EV_PORT_CHANGED = 40,     /* a network port of this node */
+	HCOMM_EV_MESSAGES_LOST = 41     /* for a node that was away for too long */
 };
 struct hcomm_event {
 	uint32_t size;

@@ -17,13 +17,12 @@
  */
 #include <poll.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "bench.h"
+#include "deaths.h"
 #include "harness.h"
 #include "ours.h"
 #include "ranks.h"
@@ -36,34 +35,6 @@ enum { RANKS = 8, KILLS = 200, SURVIVORS = RANKS - 1 };
 static struct hc_rank r[RANKS];
 static struct bench_samples ours, plain, ends;
 static size_t rank_pages; /* in memory, of a rank that has joined */
-
-/* Has that child gone to sleep, waiting? */
-static bool sleeps(void *ctx)
-{
-	const struct hc_child *c = ctx;
-	char path[64], *text, *at;
-	bool asleep;
-
-	snprintf(path, sizeof(path), "/proc/%d/stat", (int)c->pid);
-	text = hc_read_file(path);
-	at = text ? strrchr(text, ')') : NULL;
-	asleep = at && !strncmp(at, ") S", 3);
-	free(text);
-	return asleep;
-}
-
-static size_t pages_of(pid_t pid)
-{
-	unsigned long resident = 0;
-	char path[64], *text;
-
-	snprintf(path, sizeof(path), "/proc/%d/statm", (int)pid);
-	text = hc_read_file(path);
-	if (!text || sscanf(text, "%*u %lu", &resident) != 1)
-		bench_die("%s cannot be read", path);
-	free(text);
-	return resident;
-}
 
 /* ---- ours ---- */
 
@@ -81,9 +52,9 @@ static void kill_one(uint32_t victim)
 		if (i == victim)
 			continue;
 		hc_rank_tell(&r[i], &listen);
-		hc_await("a rank to listen", sleeps, &r[i].child, 5000);
+		hc_await("a rank to listen", deaths_sleeps, &r[i].child, 5000);
 	}
-	rank_pages = pages_of((pid_t)pid);
+	rank_pages = deaths_pages((pid_t)pid);
 	killed = hc_now_ns();
 	kill((pid_t)pid, SIGKILL);
 	for (i = 0; i < RANKS; i++) {
@@ -108,19 +79,6 @@ static void kill_one(uint32_t victim)
 
 static struct hc_child listeners[SURVIVORS], teller;
 
-_Noreturn static int wait_byte(void *arg, int in, int out)
-{
-	uint64_t now;
-	char byte;
-
-	(void)arg;
-	for (;;) {
-		hc_hear(in, &byte, 1, 600000);
-		now = hc_now_ns();
-		hc_tell(out, &now, sizeof(now));
-	}
-}
-
 _Noreturn static int wait_death(void *arg, int in, int out)
 {
 	struct pollfd p = {.events = POLLIN};
@@ -143,21 +101,6 @@ _Noreturn static int wait_death(void *arg, int in, int out)
 	}
 }
 
-static int wait_for_ever(void *arg, int in, int out)
-{
-	size_t page = (size_t)sysconf(_SC_PAGESIZE), have = pages_of(getpid()), i;
-	size_t more = rank_pages > have ? rank_pages - have : 1;
-	volatile char *memory = malloc(more * page);
-	char byte = 1;
-
-	(void)arg;
-	for (i = 0; memory && i < more; i++)
-		memory[i * page] = 1;
-	hc_tell(out, &byte, 1);
-	hc_hear(in, &byte, 1, 600000);
-	return 0;
-}
-
 static void kill_plain(void)
 {
 	struct hc_child victim;
@@ -165,13 +108,13 @@ static void kill_plain(void)
 	char byte;
 	int i;
 
-	hc_spawn(&victim, wait_for_ever, NULL);
+	hc_spawn(&victim, deaths_victim, &rank_pages);
 	hc_child_read(&victim, &byte, 1, 5000);
 	hc_child_tell(&teller, &victim.pid, sizeof(victim.pid));
 	hc_child_read(&teller, &byte, 1, 5000);
-	hc_await("the teller to wait", sleeps, &teller, 5000);
+	hc_await("the teller to wait", deaths_sleeps, &teller, 5000);
 	for (i = 0; i < SURVIVORS; i++)
-		hc_await("a listener to wait", sleeps, &listeners[i], 5000);
+		hc_await("a listener to wait", deaths_sleeps, &listeners[i], 5000);
 	killed = hc_now_ns();
 	kill(victim.pid, SIGKILL);
 	for (i = 0; i < SURVIVORS; i++) {
@@ -220,7 +163,7 @@ int main(void)
 	o = ours_start(RANKS, cpu);
 	setenv("HCOMM_SOCKET", ours_socket(o), 1);
 	for (i = 0; i < SURVIVORS; i++)
-		hc_spawn(&listeners[i], wait_byte, NULL);
+		hc_spawn(&listeners[i], deaths_listener, NULL);
 	hc_spawn(&teller, wait_death, NULL);
 	for (i = 0; i < RANKS; i++)
 		hc_rank_spawn(&r[i]);

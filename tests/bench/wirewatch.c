@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "bench.h"
+#include "datagram.h"
 
 #define S 1000000000ll
 
@@ -31,7 +32,8 @@ struct wirewatch {
 struct packet {
 	uint32_t from;
 	uint16_t port;
-	int64_t at; /* real time */
+	uint8_t type; /* of our datagrams */
+	int64_t at;   /* real time */
 };
 
 static int64_t real_ns(void)
@@ -63,14 +65,14 @@ static int64_t distance(void)
 struct wirewatch *wirewatch_open(const char *link)
 {
 	struct sockaddr_ll at = {.sll_family = AF_PACKET,
-				 .sll_protocol = htons(ETH_P_IP),
+				 .sll_protocol = htons(ETH_P_ALL), /* also what goes out */
 				 .sll_ifindex = (int)if_nametoindex(link)};
 	struct wirewatch *w = calloc(1, sizeof(*w));
 	const int one = 1, room = 16 << 20;
 
 	if (!w)
 		bench_die("out of memory");
-	w->fd = socket(AF_PACKET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, htons(ETH_P_IP));
+	w->fd = socket(AF_PACKET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, htons(ETH_P_ALL));
 	if (w->fd < 0 || setsockopt(w->fd, SOL_SOCKET, SO_TIMESTAMPNS, &one, sizeof(one)) ||
 	    setsockopt(w->fd, SOL_SOCKET, SO_RCVBUFFORCE, &room, sizeof(room)) ||
 	    bind(w->fd, (struct sockaddr *)&at, sizeof(at)))
@@ -96,6 +98,7 @@ static void parse(const uint8_t *bytes, size_t len, struct packet *p)
 {
 	struct udphdr udp;
 	struct iphdr ip;
+	size_t at;
 
 	if (len < sizeof(ip))
 		return;
@@ -105,10 +108,12 @@ static void parse(const uint8_t *bytes, size_t len, struct packet *p)
 	memcpy(&udp, bytes + ip.ihl * 4u, sizeof(udp));
 	p->from = ntohl(ip.saddr);
 	p->port = ntohs(udp.dest);
+	at = ip.ihl * 4u + sizeof(udp) + HC_DATAGRAM_AT_TYPE;
+	p->type = at < len ? bytes[at] : 0;
 }
 
-/* False: no more. `from` is 0 when it is no datagram to us. */
-static bool next(struct wirewatch *w, struct packet *p)
+/* False: no more. `from` is 0 when it is no datagram; or none to us, unless `both` ways. */
+static bool next(struct wirewatch *w, bool both, struct packet *p)
 {
 	_Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(struct timespec))];
 	uint8_t bytes[128];
@@ -125,7 +130,7 @@ static bool next(struct wirewatch *w, struct packet *p)
 	if (n < 0)
 		return false;
 	*p = (struct packet){.at = stamp_of(&m)};
-	if (from.sll_pkttype == PACKET_HOST)
+	if (from.sll_protocol == htons(ETH_P_IP) && (both || from.sll_pkttype == PACKET_HOST))
 		parse(bytes, (size_t)n, p);
 	return true;
 }
@@ -134,7 +139,7 @@ void wirewatch_clear(struct wirewatch *w)
 {
 	struct packet p;
 
-	while (next(w, &p))
+	while (next(w, false, &p))
 		;
 }
 
@@ -143,10 +148,21 @@ uint64_t wirewatch_last(struct wirewatch *w, uint32_t from, uint16_t port)
 	struct packet p;
 	int64_t last = 0;
 
-	while (next(w, &p))
+	while (next(w, false, &p))
 		if (p.from == from && p.port == port)
 			last = p.at;
 	return last ? (uint64_t)(last - distance()) : 0;
+}
+
+uint64_t wirewatch_first(struct wirewatch *w, uint32_t from, uint16_t port, uint8_t type)
+{
+	struct packet p;
+	int64_t first = 0;
+
+	while (next(w, true, &p))
+		if (!first && (!from || p.from == from) && p.port == port && p.type == type)
+			first = p.at;
+	return first ? (uint64_t)(first - distance()) : 0;
 }
 
 void wirewatch_close(struct wirewatch *w)

@@ -4,6 +4,7 @@
 
 #include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -153,6 +154,29 @@ static int join(struct me *me, hcomm_domain *domain)
 	return r;
 }
 
+/* Its domains last as long as this process. */
+static int batch(struct me *me)
+{
+	const struct hc_order *o = &me->order;
+	struct hcomm_batch_item *items = calloc(o->count, sizeof(*items));
+	uint32_t i;
+	int r;
+
+	hc_want(items);
+	for (i = 0; i < o->count; i++) {
+		items[i] = (struct hcomm_batch_item)HCOMM_INIT(struct hcomm_batch_item);
+		items[i].ranks = o->ranks;
+		items[i].count = o->nranks;
+		items[i].sub_id = o->sub_id + i;
+	}
+	r = hcomm_batch(me->domain[o->parent], items, o->count, o->timeout_ms);
+	me->answer.end_ns = hc_now_ns();
+	for (i = 0; i < o->count; i++)
+		me->answer.made += !items[i].result && items[i].domain;
+	free(items);
+	return r;
+}
+
 static int carry_out(struct me *me)
 {
 	const struct hc_order *o = &me->order;
@@ -164,6 +188,7 @@ static int carry_out(struct me *me)
 	case HC_DO_ATTACH:
 	case HC_DO_SPLIT:
 	case HC_DO_SUB: return join(me, d);
+	case HC_DO_BATCH: return batch(me);
 	case HC_DO_BEGIN:
 		return hcomm_op_begin(*d, (enum hcomm_op_kind)o->kind, 4096, HCOMM_OP_NOWAIT,
 				      &me->op[o->seat]);

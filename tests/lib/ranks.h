@@ -28,6 +28,7 @@ enum hc_order_kind {
 	HC_DO_ATTACH,     /* name, rank, timeout_ms */
 	HC_DO_SPLIT,      /* from seat `parent`: color, key, timeout_ms */
 	HC_DO_SUB,        /* from seat `parent`: ranks, nranks, sub_id */
+	HC_DO_BATCH,      /* `count` times that, with numbers from sub_id on; answer: made, text */
 	HC_DO_BEGIN,      /* kind */
 	HC_DO_END,
 	HC_DO_LEAVE,   /* timeout_ms */
@@ -45,7 +46,7 @@ enum hc_order_kind {
 struct hc_order {
 	enum hc_order_kind what;
 	unsigned seat, parent;
-	uint32_t rank, nranks, device, kind, code;
+	uint32_t rank, nranks, device, kind, code, count;
 	int32_t color, key;
 	int timeout_ms;
 	uint64_t sub_id;
@@ -57,7 +58,7 @@ struct hc_order {
 struct hc_answer {
 	int result;
 	uint32_t rank, pid, code; /* EVENT: of the event; JOIN, SPLIT ...: own rank */
-	uint32_t nranks, epoch, state;
+	uint32_t nranks, epoch, state, made;
 	uint32_t missing_count, missing[64];
 	uint64_t id;               /* domain */
 	uint64_t began_ns, end_ns; /* around the call; EVENT: end is its arrival */

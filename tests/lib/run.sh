@@ -40,7 +40,7 @@ if [ ${#chosen[@]} -eq 0 ]; then
 fi
 
 # sanitized programs are slow: their deadlines are stretched
-[ -n "${SAN-}" ] && export HC_SLOW="${HC_SLOW:-5}"
+[ -n "${SAN-}" ] && export HC_SLOW="${HC_SLOW:-5}" && limit=$((limit * 3))
 case ${SAN-} in
 asan)
 	export ASAN_OPTIONS="${ASAN_OPTIONS:+$ASAN_OPTIONS:}halt_on_error=1:detect_leaks=1:abort_on_error=0"

@@ -127,6 +127,7 @@ struct world_options {
 	uint8_t priority, weight;
 	uint32_t channels, channel_mbps, channel_hold_ms;
 	uint8_t channel_wait;
+	uint64_t number; /* of a split */
 };
 
 struct world {

@@ -408,7 +408,8 @@ uint32_t world_split(struct world *w, struct world_client *cl, uint64_t parent, 
 			       .parent_rank = rank,
 			       .color = color,
 			       .key = key,
-			       .timeout_ms = w->opt.timeout_ms};
+			       .timeout_ms = w->opt.timeout_ms,
+			       .number = w->opt.number};
 
 	return world_ask(w, cl, "split", &hc_desc_split, &m);
 }

@@ -118,8 +118,8 @@ static void await_state(unsigned node, const char *state, const char *text)
 	struct wish w = {node, {state, text}};
 
 	if (!hc_wait_until(shows, &w, LIMIT))
-		hc_fail("node%u does not show %s (%s): %s", node, state ? state : "nothing",
-			text ? text : "", run.out);
+		hc_fail("node%u does not show %s (%s): %s%s", node, state ? state : "nothing",
+			text ? text : "", run.out, run.err);
 }
 
 /* The rank hears that event, with that text. */
@@ -371,6 +371,107 @@ START_TEST(damaged_when_a_node_is_reborn)
 }
 END_TEST
 
+/* ---- a daemon that is killed, and comes back ---- */
+
+static void up_again(unsigned killed)
+{
+	hc_node_run(&n[killed]);
+	hc_await_node(&n[0], "node1", "up", LIMIT);
+	hc_await_node(&n[1], "node0", "up", LIMIT);
+}
+
+static void destroyed_by(unsigned r)
+{
+	struct hc_order d = {.what = HC_DO_DESTROY, .timeout_ms = LIMIT};
+
+	hc_rank_must(&rank[r], &d, NULL);
+	await_state(0, "DESTROYED", "destroyed by uid");
+	await_state(1, NULL, NULL);
+}
+
+/* Of the home (0) or of the other node (1), three times: ranks go on meanwhile, both show the same
+ * afterwards, and a drain works. */
+START_TEST(ranks_go_on_while_a_daemon_is_killed)
+{
+	const unsigned killed = (unsigned)_i, other = _i ? 0 : 2;
+	unsigned k;
+
+	begin(NULL);
+	operations_run();
+	for (k = 0; k < 3; k++) {
+		hc_node_kill(&n[killed]);
+		ck_assert_int_eq(operation(other), 0);
+		ck_assert_int_eq(operation(other + 1), 0);
+		up_again(killed);
+		await_state(0, "ACTIVE", "node0");
+		await_state(1, "ACTIVE", "node0");
+		ck_assert_int_eq(operation(2 - other), 0);
+		ck_assert_int_eq(operation(3 - other), 0);
+	}
+	operations_run();
+	destroyed_by(_i ? 1 : 2);
+	quit_all();
+	end();
+}
+END_TEST
+
+/* A rank dies while the daemon of its node is away: all hear of it when that is back. */
+START_TEST(a_rank_dies_with_its_daemon)
+{
+	const unsigned killed = (unsigned)_i, dead = _i ? 2 : 1, other = _i ? 0 : 3;
+
+	begin(NULL);
+	hc_node_kill(&n[killed]);
+	hc_rank_kill(&rank[dead]);
+	ck_assert_int_eq(operation(other), 0);
+	up_again(killed);
+	await_state(0, "DAMAGED", dead == 1 ? "rank 1" : "rank 2");
+	await_state(1, "DAMAGED", dead == 1 ? "rank 1" : "rank 2");
+	hears(other, HC_W_event_code_RANK_DIED, dead == 1 ? "rank 1" : "rank 2");
+	quit_all();
+	await_state(1, NULL, NULL);
+	end();
+}
+END_TEST
+
+/* Longer than daemon_grace: SUSPENDED on the other side, and ACTIVE again. */
+START_TEST(suspended_while_a_daemon_is_gone)
+{
+	const unsigned killed = (unsigned)_i, other = _i ? 0 : 1;
+
+	begin("daemon_grace_s = 1\n");
+	hc_node_kill(&n[killed]);
+	await_state(other, "SUSPENDED", NULL);
+	up_again(killed);
+	await_state(0, "ACTIVE", "node0");
+	await_state(1, "ACTIVE", "node0");
+	operations_run();
+	destroyed_by(0);
+	quit_all();
+	end();
+}
+END_TEST
+
+/* It comes back, and the other one does not: who is named by a row and not there is away. */
+START_TEST(alone_after_a_restart)
+{
+	const unsigned first = (unsigned)_i, other = _i ? 0 : 1;
+
+	begin("daemon_grace_s = 1\n");
+	hc_node_kill(&n[0]);
+	hc_node_kill(&n[1]);
+	hc_node_run(&n[first]);
+	await_state(first, "SUSPENDED", "not connected within 1000 ms");
+	up_again(other);
+	await_state(0, "ACTIVE", "node0");
+	await_state(1, "ACTIVE", "node0");
+	operations_run();
+	destroyed_by(3);
+	quit_all();
+	end();
+}
+END_TEST
+
 static void add(TCase *t)
 {
 	tcase_add_test(t, both_nodes_show_it_and_name_its_home);
@@ -383,6 +484,10 @@ static void add(TCase *t)
 	tcase_add_test(t, suspended_while_its_home_stands_still);
 	tcase_add_test(t, damaged_when_the_limit_is_over);
 	tcase_add_test(t, damaged_when_a_node_is_reborn);
+	tcase_add_loop_test(t, ranks_go_on_while_a_daemon_is_killed, 0, 2);
+	tcase_add_loop_test(t, a_rank_dies_with_its_daemon, 0, 2);
+	tcase_add_loop_test(t, suspended_while_a_daemon_is_gone, 0, 2);
+	tcase_add_loop_test(t, alone_after_a_restart, 0, 2);
 }
 
 int main(void)

@@ -152,12 +152,13 @@ START_TEST(bytes_by_hand)
 				  "00000002"         /* two ranks */
 				  "00000007"
 				  "ffffffff";
-	static const char split[] = "0000000000000001" /* parent */
-				    "00000002"         /* epoch */
-				    "00000000"         /* parent_rank */
-				    "ffffffff"         /* color -1 */
-				    "80000000"         /* key */
-				    "00000000";        /* timeout_ms */
+	static const char split[] = "0000000000000001"  /* parent */
+				    "00000002"          /* epoch */
+				    "00000000"          /* parent_rank */
+				    "ffffffff"          /* color -1 */
+				    "80000000"          /* key */
+				    "00000000"          /* timeout_ms */
+				    "0000000000000009"; /* number */
 	const struct hc_m_hello h = {.proto_min = 1,
 				     .proto_max = 2,
 				     .fence = 1,
@@ -169,7 +170,8 @@ START_TEST(bytes_by_hand)
 			     .sub_id = 1ull << 63 | 1,
 			     .timeout_ms = 1000};
 	const struct hc_m_rank ranks[] = {{7}, {HC_NONE}};
-	const struct hc_m_split s = {.parent = 1, .epoch = 2, .color = -1, .key = -2147483647 - 1};
+	const struct hc_m_split s = {
+		.parent = 1, .epoch = 2, .color = -1, .key = -2147483647 - 1, .number = 9};
 	uint8_t buf[8];
 
 	ck_assert_str_eq(to_hex(wire, encode(&hc_desc_hello, 1, &h)), hello);

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A daemon is killed in the middle of a domain of two nodes, and started again.
+ * A daemon is killed in the middle of a domain of two or three nodes, and started again.
  *
- * Two real cores with four ranks. What happens is taken apart into steps: a request, a message
+ * Real cores with four ranks. What happens is taken apart into steps: a request, a message
  * handed over, a row stored. The steps are done in an order that a seed gives, and after each
  * number of them one of the daemons is killed: what was not stored and what was on its way is
  * lost. Then it starts, the nodes meet again, and the libraries of its ranks do what libraries do:
- * they attach what they had, and repeat what was not answered. Wanted, wherever that was: both
+ * they attach what they had, and repeat what was not answered. Wanted, wherever that was: all
  * nodes say the same, every request is answered, and nothing is left in the end.
  */
 #include "again.h"
 #include "away.h"
 #include "pages.h"
+#include "state.h"
 #include "suite.h"
 #include "world.h"
 
@@ -42,13 +43,13 @@ static struct rank {
 	int code;
 } rank[RANKS];
 static uint64_t id;
-static uint32_t seed, dice;
+static uint32_t seed, dice, nodes = 2;
 static enum doing doing;
 static uint32_t by; /* rank that does it */
 
 static uint32_t node_of(uint32_t r)
 {
-	return r % 2;
+	return r % nodes;
 }
 
 static uint32_t draw(uint32_t below)
@@ -68,8 +69,9 @@ static const char *about(uint32_t at, uint32_t victim)
 {
 	static char text[160];
 
-	snprintf(text, sizeof(text), "doing %d by rank %u, seed %u, node %u killed after %u steps",
-		 (int)doing, by, seed, victim, at);
+	snprintf(text, sizeof(text),
+		 "doing %d by rank %u, %u nodes, seed %u, node %u killed after %u steps",
+		 (int)doing, by, nodes, seed, victim, at);
 	return text;
 }
 
@@ -157,22 +159,42 @@ static void meet(uint32_t x, uint32_t y)
 
 static void hold(bool on)
 {
-	w.hold[0][1] = w.hold[1][0] = w.hold_store[0] = w.hold_store[1] = on;
+	uint32_t i, k;
+
+	for (i = 0; i < nodes; i++) {
+		w.hold_store[i] = on;
+		for (k = 0; k < nodes; k++)
+			w.hold[i][k] = on;
+	}
+}
+
+/* What was between it and the others, both ways. */
+static void lose_mail(uint32_t node)
+{
+	uint32_t i;
+
+	for (i = 0; i < nodes; i++)
+		while (world_drop(&w, node, i) || world_drop(&w, i, node))
+			;
 }
 
 static void crash(uint32_t victim)
 {
-	uint32_t r;
+	uint32_t r, i;
 
 	look();
-	while (world_drop(&w, 0, 1) || world_drop(&w, 1, 0))
-		;
-	hold(false);
+	lose_mail(victim);
+	for (i = 0; i < nodes; i++)
+		w.hold[victim][i] = w.hold[i][victim] = true;
+	w.hold_store[victim] = false;
 	world_restart(&w, victim);
-	while (world_drop(&w, 0, 1) || world_drop(&w, 1, 0))
-		; /* they have not met yet */
-	meet(0, 1);
-	meet(1, 0);
+	lose_mail(victim); /* they have not met yet */
+	for (i = 0; i < nodes; i++)
+		if (i != victim) {
+			meet(i, victim);
+			meet(victim, i);
+		}
+	hold(false);
 	world_settle(&w);
 	for (r = 0; r < RANKS; r++)
 		if (node_of(r) == victim)
@@ -188,11 +210,13 @@ static void start(void)
 	id = 0;
 	dice = seed;
 	memset(rank, 0, sizeof(rank));
-	world_start(&w, 2);
+	world_start(&w, nodes);
 	w.show = 0;
-	hc_away_back(w.core[0], w.node_of[0][1], 1001);
-	hc_away_back(w.core[1], w.node_of[1][0], 1000);
-	world_table(&table, RANKS, 2);
+	for (r = 0; r < nodes * nodes; r++)
+		if (r / nodes != r % nodes)
+			hc_away_back(w.core[r / nodes], w.node_of[r / nodes][r % nodes],
+				     1000 + r % nodes);
+	world_table(&table, RANKS, nodes);
 	for (r = 0; r < RANKS; r++)
 		rank[r].cl = connect_rank(r);
 }
@@ -219,31 +243,31 @@ static bool next_join(void)
 /* One step of kind `what`; false when there is none of it. */
 static bool step(uint32_t what)
 {
-	switch (what) {
-	case 0: return world_carry(&w, 0, 1);
-	case 1: return world_carry(&w, 1, 0);
-	case 2:
-	case 3:
-		if (!anything_to_store(what - 2))
+	if (what < nodes) {
+		if (!anything_to_store(what))
 			return false;
-		world_store_hold(&w, what - 2, false);
-		w.hold_store[what - 2] = true;
+		world_store_hold(&w, what, false);
+		w.hold_store[what] = true;
 		return true;
 	}
+	what -= nodes;
+	if (what < nodes * nodes)
+		return what / nodes != what % nodes && world_carry(&w, what / nodes, what % nodes);
 	return doing == DO_JOIN && next_join();
 }
 
 /* Returns whether that many steps were there to be done. */
 static bool steps(uint32_t n)
 {
+	const uint32_t kinds = nodes + nodes * nodes + 1;
 	uint32_t i, k, first;
 	bool done;
 
 	for (i = 0; i < n; i++) {
-		first = draw(5);
+		first = draw(kinds);
 		done = false;
-		for (k = 0; !done && k < 5; k++)
-			done = step((first + k) % 5);
+		for (k = 0; !done && k < kinds; k++)
+			done = step((first + k) % kinds);
 		look();
 		if (!done)
 			return false;
@@ -260,6 +284,8 @@ static void all_die(void)
 	for (i = 0; i < w.nclients; i++)
 		if (w.clients[i]->open)
 			world_die(&w, w.clients[i]);
+	for (i = 0; i < RANKS; i++) /* those that have not come back */
+		world_dead(&w, node_of(i), 100 + i);
 	world_advance(&w, 130000);
 	world_check_empty(&w);
 	world_end(&w);
@@ -284,7 +310,7 @@ static void works_and_ends(const char *where)
 	world_advance(&w, 2500);
 	ck_assert_msg(!world_waits(rank[0].cl) && !rank[0].cl->code, "%s: destroy: %d %s", where,
 		      rank[0].cl->code, rank[0].cl->text);
-	for (r = 0; r < 2; r++)
+	for (r = 0; r < nodes; r++)
 		ck_assert_msg(state_of(r) == HC_W_domain_state_DESTROYED, "%s: node %u is %s",
 			      where, r, hc_word_domain_state(state_of(r)));
 	all_die();
@@ -298,7 +324,7 @@ static void is_active(const char *where)
 	for (r = 0; r < RANKS; r++)
 		ck_assert_msg(rank[r].joined && rank[r].cl->code == 0, "%s: rank %u: %d %s", where,
 			      r, rank[r].code, rank[r].cl->text);
-	for (r = 0; r < 2; r++)
+	for (r = 0; r < nodes; r++)
 		ck_assert_msg(state_of(r) == HC_W_domain_state_ACTIVE, "%s: node %u is %s: %s",
 			      where, r, hc_word_domain_state(state_of(r)),
 			      world_record(&w, r, id) ? world_record(&w, r, id)->cause : "");
@@ -314,7 +340,8 @@ START_TEST(killed_while_it_forms)
 	bool more = true;
 
 	doing = DO_JOIN;
-	seed = 1 + (uint32_t)_i / 2;
+	nodes = 2 + (uint32_t)_i / 2 % 2;
+	seed = 1 + (uint32_t)_i / 4;
 	for (at = 0; more && at < STEPS_MAX; at++) {
 		start();
 		hold(true);
@@ -363,10 +390,12 @@ static void begin_doing(void)
 
 static void agree(const char *where)
 {
-	const uint8_t a = state_of(0), b = state_of(1);
+	const uint8_t a = state_of(0);
+	uint32_t i;
 
-	ck_assert_msg(a == b, "%s: node 0 is %s, node 1 is %s", where, hc_word_domain_state(a),
-		      hc_word_domain_state(b));
+	for (i = 1; i < nodes; i++)
+		ck_assert_msg(a == state_of(i), "%s: node 0 is %s, node %u is %s", where,
+			      hc_word_domain_state(a), i, hc_word_domain_state(state_of(i)));
 }
 
 static void all_others_leave(const char *where)
@@ -465,7 +494,8 @@ static void everywhere(enum doing what, uint32_t number)
 
 	doing = what;
 	by = number / 2 % 2;
-	seed = 1 + number / 4;
+	nodes = 2 + number / 4 % 2;
+	seed = 1 + number / 8;
 	for (at = 0; more && at < STEPS_MAX; at++) {
 		formed();
 		begin_doing();
@@ -506,14 +536,131 @@ START_TEST(killed_while_a_rank_aborts)
 }
 END_TEST
 
+/* ---- who does not come ---- */
+
+static void lose_all(void)
+{
+	while (world_drop(&w, 0, 1) || world_drop(&w, 1, 0))
+		;
+}
+
+/* It starts alone. For daemon_grace it is as it was; then the other node is away, and at last lost.
+ */
+START_TEST(alone_after_the_start)
+{
+	const uint32_t victim = (uint32_t)_i, other = !victim;
+
+	nodes = 2;
+	doing = DO_NOTHING;
+	seed = 1;
+	formed();
+	w.hold[0][1] = w.hold[1][0] = true;
+	world_restart(&w, victim);
+	ck_assert_int_eq(state_of(victim), HC_W_domain_state_ACTIVE);
+	world_query(&w, connect_rank(victim ? 1 : 0), HC_VIEW_domain, 0, 0, 0);
+	ck_assert_uint_eq(w.clients[w.nclients - 1]->nrows, 1);
+	world_advance(&w, 4900);
+	ck_assert_int_eq(state_of(victim), HC_W_domain_state_ACTIVE);
+	world_advance(&w, 200);
+	ck_assert_int_eq(state_of(victim), HC_W_domain_state_SUSPENDED);
+	ck_assert_msg(strstr(world_record(&w, victim, id)->cause,
+			     victim ? "node a, cannot be reached: not connected within 5000 ms"
+				    : "node b cannot be reached: not connected within 5000 ms"),
+		      "%s", world_record(&w, victim, id)->cause);
+	lose_all();
+	hold(false);
+	meet(victim, other);
+	meet(other, victim);
+	world_settle(&w);
+	ck_assert_int_eq(state_of(0), HC_W_domain_state_ACTIVE);
+	ck_assert_int_eq(state_of(1), HC_W_domain_state_ACTIVE);
+	all_die();
+}
+END_TEST
+
+/* The other one comes back, and has lost what it had: its row says which incarnation it was. */
+START_TEST(the_other_one_was_reborn_meanwhile)
+{
+	const uint32_t victim = (uint32_t)_i, other = !victim;
+
+	nodes = 2;
+	doing = DO_NOTHING;
+	seed = 1;
+	formed();
+	w.hold[0][1] = w.hold[1][0] = true;
+	world_restart(&w, victim);
+	hc_away_back(w.core[victim], w.node_of[victim][other], 777);
+	hc_again(w.core[victim], w.node_of[victim][other]);
+	world_settle(&w);
+	ck_assert_int_eq(state_of(victim), HC_W_domain_state_DAMAGED);
+	ck_assert_msg(strstr(world_record(&w, victim, id)->cause, "began anew"), "%s",
+		      world_record(&w, victim, id)->cause);
+	/* the old one is heard of once more: it is damaged there as well */
+	lose_all();
+	hold(false);
+	meet(other, victim);
+	hc_again(w.core[victim], w.node_of[victim][other]);
+	world_advance(&w, 1000);
+	ck_assert_int_eq(state_of(other), HC_W_domain_state_DAMAGED);
+	all_die();
+}
+END_TEST
+
+/* Prepared, and the home is gone for longer than prepare_limit_s: what was reserved is given back,
+ * also after a restart; and a home that had committed hears of it. */
+START_TEST(prepared_and_the_home_does_not_come)
+{
+	const bool restarts = _i & 1, committed = _i & 2;
+	uint32_t r;
+
+	nodes = 2;
+	doing = DO_JOIN;
+	seed = 1;
+	start();
+	w.hold[0][1] = true;
+	for (r = 0; r < RANKS; r++)
+		join(r);
+	while (strcmp(world_next_name(&w, 0, 1), "prepare") != 0)
+		ck_assert(world_carry(&w, 0, 1));
+	w.hold_store[0] = !committed;
+	ck_assert(world_carry(&w, 0, 1));
+	ck_assert_str_eq(world_next_name(&w, 0, 1), committed ? "commit" : "");
+	hold(true);
+	lose_all();
+	if (restarts) {
+		world_restart(&w, 1);
+		rank[1].joins = rank[3].joins = false;
+	}
+	hc_away_gone(w.core[1], w.node_of[1][0], "no path to it is left");
+	world_advance(&w, 12000);
+	ck_assert_uint_eq(w.core[1]->nseats, 0);
+	if (!restarts)
+		ck_assert_int_eq(rank[1].cl->code, HC_E_PEER_LOST);
+	lose_all();
+	hold(false);
+	meet(0, 1);
+	meet(1, 0);
+	world_advance(&w, 100);
+	look();
+	if (committed) {
+		ck_assert_int_eq(rank[0].code, 0);
+		ck_assert_int_eq(state_of(0), HC_W_domain_state_DAMAGED);
+	}
+	all_die();
+}
+END_TEST
+
 static void add(TCase *c)
 {
-	tcase_add_loop_test(c, killed_while_it_forms, 0, 2 * SEEDS);
-	tcase_add_loop_test(c, killed_at_rest, 0, 2);
-	tcase_add_loop_test(c, killed_while_a_rank_leaves, 0, 4 * SEEDS);
-	tcase_add_loop_test(c, killed_while_it_is_destroyed, 0, 4 * SEEDS);
-	tcase_add_loop_test(c, killed_while_it_drains, 0, 4 * SEEDS);
-	tcase_add_loop_test(c, killed_while_a_rank_aborts, 0, 4 * SEEDS);
+	tcase_add_loop_test(c, killed_while_it_forms, 0, 4 * SEEDS);
+	tcase_add_loop_test(c, killed_at_rest, 0, 8);
+	tcase_add_loop_test(c, alone_after_the_start, 0, 2);
+	tcase_add_loop_test(c, the_other_one_was_reborn_meanwhile, 0, 2);
+	tcase_add_loop_test(c, prepared_and_the_home_does_not_come, 0, 4);
+	tcase_add_loop_test(c, killed_while_a_rank_leaves, 0, 8 * SEEDS);
+	tcase_add_loop_test(c, killed_while_it_is_destroyed, 0, 8 * SEEDS);
+	tcase_add_loop_test(c, killed_while_it_drains, 0, 8 * SEEDS);
+	tcase_add_loop_test(c, killed_while_a_rank_aborts, 0, 8 * SEEDS);
 }
 
 int main(void)

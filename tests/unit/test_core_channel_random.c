@@ -307,11 +307,13 @@ static void live(uint64_t seed, uint32_t events)
 	world_end(&w);
 }
 
+enum { EACH = 5 };
+
 START_TEST(channels_leave_nothing_behind)
 {
 	const char *one = getenv("HC_SEED");
-	const uint64_t first = one ? strtoull(one, NULL, 10) : (uint64_t)_i * 10 + 1;
-	const uint64_t last = one ? first : first + 9;
+	const uint64_t first = one ? strtoull(one, NULL, 10) : (uint64_t)_i * EACH + 1;
+	const uint64_t last = one ? first : first + EACH - 1;
 	uint64_t seed, later = 0, refused = 0, lapsed = 0, restarts = 0;
 
 	if (one && _i)
@@ -326,16 +328,16 @@ START_TEST(channels_leave_nothing_behind)
 		restarts += all.restarts;
 	}
 	/* or it has tested little */
-	ck_assert_uint_gt(later, 20);
-	ck_assert_uint_gt(refused, 20);
-	ck_assert_uint_gt(lapsed, 20);
-	ck_assert_uint_gt(restarts, 1);
+	ck_assert_uint_gt(later, 10);
+	ck_assert_uint_gt(refused, 10);
+	ck_assert_uint_gt(lapsed, 10);
+	ck_assert_uint_gt(restarts, 0);
 }
 END_TEST
 
 static void add(TCase *c)
 {
-	tcase_add_loop_test(c, channels_leave_nothing_behind, 0, hc_long() ? 200 : 1);
+	tcase_add_loop_test(c, channels_leave_nothing_behind, 0, hc_long() ? 400 : 1);
 }
 
 int main(void)

@@ -146,6 +146,55 @@ START_TEST(a_size_that_no_step_has_is_found_by_the_kernels_word)
 }
 END_TEST
 
+START_TEST(a_hole_is_named_within_some_ms_of_the_first_question)
+{
+	start(9000, 9000);
+	rig.mtu_of_wire = 1500;
+	rig_for(50 * MS);
+	ck_assert(rig_said(0, "packets of 9000 bytes are lost, 1500 pass"));
+	ck_assert(rig_said(1, "packets of 9000 bytes are lost, 1500 pass"));
+	end();
+}
+END_TEST
+
+/* Where the size did pass, other traffic may be why it does not: five tries within a window. */
+START_TEST(a_hole_on_a_good_path_is_named_within_a_window_of_the_check_and_asked_again_soon)
+{
+	uint64_t limit;
+
+	start(9000, 9000);
+	rig_for(10 * SEC);
+	rig.mtu_of_wire = 4500;
+	rig.node[0].sent[HC_MSG_probe] = 0;
+	for (limit = rig.now + 40 * SEC; !rig.node[0].sent[HC_MSG_probe] && rig.now < limit;)
+		rig_for(MS);
+	rig_for(280 * MS); /* the window is three beats of 100 ms */
+	ck_assert(!rig_said(0, "are lost"));
+	rig_for(100 * MS);
+	ck_assert(rig_said(0, "packets of 9000 bytes are lost, 4200 pass"));
+	ck_assert_uint_eq(rig_path(0, 1)->state, UNSTABLE);
+	rig.mtu_of_wire = 0;
+	rig_for(SEC + 10 * MS);
+	ck_assert_uint_eq(rig_path(0, 1)->state, NORMAL);
+	ck_assert_uint_eq(rig_path(0, 1)->used_mtu, 9000);
+	end();
+}
+END_TEST
+
+/* A hole that stays: its checks get rarer, up to one each mtu_recheck. */
+START_TEST(a_hole_that_stays_is_asked_again_ever_more_seldom)
+{
+	start(9000, 9000);
+	rig.mtu_of_wire = 1500;
+	rig_for(100 * SEC);
+	rig.node[0].sent[HC_MSG_probe] = 0;
+	rig_for(100 * SEC); /* three or four rounds of five tries of at most seven sizes */
+	ck_assert_uint_ge(rig.node[0].sent[HC_MSG_probe], 3 * 5 * 2);
+	ck_assert_uint_le(rig.node[0].sent[HC_MSG_probe], 4 * 5 * 7);
+	end();
+}
+END_TEST
+
 static bool lose_a_tenth(struct rig *r, const struct rig_packet *p)
 {
 	(void)r;
@@ -272,6 +321,11 @@ int main(void)
 	tcase_add_test(t, a_refusal_by_its_kernel_is_no_silence);
 	tcase_add_test(t, a_hole_that_opens_later_is_found_by_the_check);
 	tcase_add_test(t, a_size_that_no_step_has_is_found_by_the_kernels_word);
+	tcase_add_test(t, a_hole_is_named_within_some_ms_of_the_first_question);
+	tcase_add_test(
+		t,
+		a_hole_on_a_good_path_is_named_within_a_window_of_the_check_and_asked_again_soon);
+	tcase_add_test(t, a_hole_that_stays_is_asked_again_ever_more_seldom);
 	tcase_add_test(t, loss_by_chance_is_no_hole);
 	tcase_add_test(t, without_an_answer_a_path_is_down_and_lives_when_heard);
 	tcase_add_test(t, answers_are_never_larger_than_questions);

@@ -12,7 +12,7 @@
 
 #include "bench.h"
 
-enum { TEAM_RANKS_MAX = 64 };
+enum { TEAM_RANKS_MAX = 128 };
 
 /* Each runs in the process of its rank; one that cannot go on calls bench_die(). */
 struct team_steps {

@@ -136,7 +136,8 @@ void job_check_record(struct job_world *w, uint32_t node, const struct job_recor
 			   before->number);
 	if (same && before->state >= HC_W_domain_state_DAMAGED &&
 	    before->state != HC_W_domain_state_DRAINING && r->state < before->state &&
-	    (before->life == r->life || home_is_here(w, node, r->id)))
+	    (before->life == r->life ||
+	     (home_is_here(w, node, r->id) && before->cause_kind != HC_W_event_code_RANK_DIED)))
 		job_broken(w, "node %u: %016" PRIx64 " is %s, and was %s", node, r->id,
 			   hc_word_domain_state(r->state), hc_word_domain_state(before->state));
 	if (!is_stored(w, node, r))

@@ -52,11 +52,9 @@ void job_proc_wake(struct job_world *w, uint32_t proc, uint64_t ns)
 	sim_later(w->sim, p->node, false, ns, DUE_TURN, proc);
 }
 
-static void forget_session(struct job_world *w, struct job_proc *p)
+static void forget_session(struct job_proc *p)
 {
-	if (p->session)
-		w->nodes[p->node].slot[(uint32_t)p->session] = 0;
-	p->session = 0;
+	p->session = 0; /* its slot is free once the daemon has heard of it */
 	p->hello = false;
 	p->nwaits = 0;
 }
@@ -72,7 +70,7 @@ void job_proc_lose(struct job_world *w, uint32_t proc, bool tell)
 		return;
 	if (tell)
 		sim_later(w->sim, p->node, true, 0, DUE_LOST, p->session);
-	forget_session(w, p);
+	forget_session(p);
 	if (p->drain == 2)
 		p->drain = 3;
 	for (i = 0; i < p->nseats; i++) {
@@ -102,7 +100,7 @@ void job_proc_die(struct job_world *w, uint32_t proc)
 		if (p->session)
 			sim_later(w->sim, p->node, true, 0, DUE_LOST, p->session);
 	}
-	forget_session(w, p);
+	forget_session(p);
 	for (i = 0; i < p->nseats; i++) {
 		struct job_rank *r = &w->jobs[p->seats[i].job]->ranks[p->seats[i].rank];
 

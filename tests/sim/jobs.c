@@ -387,6 +387,7 @@ static void session_lost(struct job_world *w, uint32_t node, uint64_t session)
 {
 	const struct hc_event ev = {.kind = HC_EV_SESSION_LOST, .session = session};
 
+	w->nodes[node].slot[(uint32_t)session] = 0;
 	sim_feed(w->sim, node, &ev);
 }
 

@@ -635,6 +635,9 @@ void hc_part_on_state(struct hc_core *c, uint32_t node, const struct hc_m_state 
 	    p->state < HC_W_domain_state_ACTIVE || m->state < HC_W_domain_state_ACTIVE ||
 	    m->state > HC_W_domain_state_DRAINING)
 		return;
+	/* it gave its home up, and was restarted: that is final, as the home hears of it */
+	if (p->state == HC_W_domain_state_DAMAGED && m->state < HC_W_domain_state_DAMAGED)
+		return;
 	same = p->state == m->state;
 	closes = p->state == HC_W_domain_state_ACTIVE;
 	drains = p->state == HC_W_domain_state_DRAINING;

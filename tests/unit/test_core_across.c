@@ -549,6 +549,27 @@ START_TEST(committed_without_its_home)
 }
 END_TEST
 
+/* Damaged is final, also for a home that comes back after it was given up, and knows nothing. */
+START_TEST(given_up_and_restarted)
+{
+	struct hc_m_state m = {.epoch = 1, .number = 9000, .state = HC_W_domain_state_ACTIVE};
+
+	form(2);
+	w.hold[1][0] = true;
+	gone(1, 0);
+	world_advance(&w, 30100);
+	ck_assert_int_eq(state_of(1), HC_W_domain_state_DAMAGED);
+	world_restart(&w, 1);
+	m.id = id;
+	world_say(&w, 0, 1, &hc_desc_state, &m);
+	ck_assert_int_eq(state_of(1), HC_W_domain_state_DAMAGED);
+	back(1, 0);
+	world_hold(&w, 1, 0, false);
+	ck_assert_int_eq(state_of(0), HC_W_domain_state_DAMAGED);
+	all_die();
+}
+END_TEST
+
 /* ---- what a node that is not the home shows ---- */
 
 START_TEST(a_participant_shows_its_part)
@@ -592,6 +613,7 @@ static void add(TCase *c)
 	tcase_add_test(c, forming_member_is_lost);
 	tcase_add_test(c, forming_member_that_noticed_nothing);
 	tcase_add_test(c, committed_without_its_home);
+	tcase_add_test(c, given_up_and_restarted);
 	tcase_add_test(c, the_home_begins_anew_before_it_has_heard);
 	tcase_add_test(c, a_participant_shows_its_part);
 }

@@ -74,7 +74,7 @@ libs-hcommd = $(filter-out -levent,$(call pl,libevent_core libevent_openssl libe
 libs-ctl    = $(call pl,smartcols jansson inih)
 libs-check  = $(call pl,check)
 
-.PHONY: all help deps deps-bench demo demo-netns sim sim-same check check-built check-long check-long-built check-bigendian bench fuzz lint gen install clean FORCE
+.PHONY: all help deps deps-bench demo demo-netns sim sim-same mutants check check-built check-long check-long-built check-bigendian bench fuzz lint gen install clean FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 
@@ -95,6 +95,7 @@ help:
 #: make sim SEED= SEEDS= NODES= MINUTES=   clusters under faults, in simulated time; SIM=--paths or
 #:                         --jobs: peers and paths, or domains, alone
 #: make sim-same           the same seeds, built by gcc and by clang with sanitizers: one hash
+#: make mutants [M=name]   do the tests notice faults that are put into the core? (long)
 #: make bench [B=name]     the benchmarks, JSON lines
 #: make deps-bench         packages of the peers that the benchmarks compare with
 #: make fuzz [T=seconds]   the fuzzers, T seconds each
@@ -233,6 +234,8 @@ sim: $(O)/sim
 	@$(O)/sim $(SIM) $(if $(SEED),--seed $(SEED)) $(if $(SEEDS),--seeds $(SEEDS)) $(if $(NODES),--nodes $(NODES)) $(if $(MINUTES),--minutes $(MINUTES))
 sim-same:
 	@O=$(O) SEED=$(SEED) SEEDS=$(SEEDS) NODES=$(NODES) tests/sim/same.sh
+mutants:
+	@M=$(M) tests/sim/mutants.sh
 
 # Bytes are the same on either kind of machine, and so is what the core decides: its tests and those
 # of proto, for s390x, under an emulator. With a header in place of libcheck, so that no library of

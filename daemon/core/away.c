@@ -213,14 +213,12 @@ static void resume(struct hc_core *c, struct hc_home *h)
 /* It forms yet: those who were lost have gone, and their places are free. */
 static void withdraw(struct hc_core *c, uint64_t id)
 {
-	struct hc_m_depart d = {.id = id, .why = HC_W_depart_WITHDRAWN};
 	struct hc_home *h;
+	uint32_t rank;
 
 	while ((h = hc_home_by_id(c, id)) && h->state < HC_W_domain_state_ACTIVE && !h->step &&
-	       (d.rank = first_lost(c, h)) != HC_NONE) {
-		d.pid = hc_who(c, hc_home_place(c, h, d.rank))->pid;
-		hc_home_withdraw(c, h, hc_home_place(c, h, d.rank), &d);
-	}
+	       (rank = first_lost(c, h)) != HC_NONE)
+		hc_home_drop(c, h, rank);
 }
 
 bool hc_away_look(struct hc_core *c, struct hc_home *h)

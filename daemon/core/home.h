@@ -69,6 +69,8 @@ void hc_home_tell_state(struct hc_core *c, struct hc_home *h);
 void hc_home_on_arrive(struct hc_core *c, uint32_t node, const struct hc_m_arrive *m);
 void hc_home_on_arrivals(struct hc_core *c, uint32_t node, const struct hc_m_arrivals *m);
 void hc_home_on_prepared(struct hc_core *c, uint32_t node, const struct hc_m_prepared *m);
+/* While it forms: a rank whose node is lost. If that was only out of reach, it hears of it. */
+void hc_home_drop(struct hc_core *c, struct hc_home *h, uint32_t rank);
 void hc_home_withdraw(struct hc_core *c, struct hc_home *h, struct hc_place *pl,
 		      const struct hc_m_depart *m);
 void hc_home_activate(struct hc_core *c, uint64_t id, struct hc_session *s, uint32_t request,

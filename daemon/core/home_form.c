@@ -684,6 +684,23 @@ static void give_up(struct hc_core *c, struct hc_home *h, uint32_t rank)
 	hc_home_withdraw(c, h, pl, &d);
 }
 
+void hc_home_drop(struct hc_core *c, struct hc_home *h, uint32_t rank)
+{
+	const struct hc_home_busy *b = hc_home_now(c, h);
+	struct hc_place *pl = hc_home_place(c, h, rank);
+	const struct hc_who *who = hc_who(c, pl);
+	const struct hc_known_node *n = &c->nodes[who->node];
+	struct hc_m_arrive m = {
+		.key_a = b->key_a, .key_b = b->key_b, .rank = rank, .pid = who->pid};
+	struct hc_m_depart d = {.rank = rank, .pid = who->pid, .why = HC_W_depart_WITHDRAWN};
+	char text[HC_CAUSE_MAX];
+
+	HC_TEXT(text, "its place is lost: for the home, node %.64s %s", n->name, n->why);
+	if (n->lost_kind == HC_W_event_code_NODE_UNREACHABLE)
+		send_verdict(c, who->node, &m, h->id, HC_E_PEER_LOST, text);
+	hc_home_withdraw(c, h, pl, &d);
+}
+
 /* How many of those who are here are late, the last of them, and the others' next deadline. */
 static uint32_t count_late(struct hc_core *c, struct hc_home *h, uint64_t *next, uint32_t *last)
 {

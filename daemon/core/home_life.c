@@ -269,7 +269,7 @@ void hc_home_lose(struct hc_core *c, struct hc_home *h, uint32_t first)
 	if (h->lost) { /* the first cause stays */
 		HC_TEXT(line, "%s: %s", hc_home_name(c, h, name, sizeof(name)), text);
 		hc_emit_log(c, HC_LOG_WARN, n->lost_kind, h->id, first, line);
-		b->node_lost = h->state == HC_W_domain_state_DRAINING;
+		b->node_lost = b->node_lost || h->state == HC_W_domain_state_DRAINING;
 		hc_home_put(c, h);
 	} else {
 		h->lost = b->node_lost = true;

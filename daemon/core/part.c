@@ -543,7 +543,8 @@ void hc_part_on_commit(struct hc_core *c, uint32_t node, const struct hc_m_commi
 	    hc_part_now(c, p)->step)
 		return;
 	p->nranks = m->nranks;
-	p->number = m->number;
+	if (m->number > p->number) /* told again after a restart it has none */
+		p->number = m->number;
 	open_part(c, p);
 	/* not waited for: should it be lost, what was prepared is stored, and the home knows */
 	if (!m->stored || node != HC_SELF_NODE)
@@ -624,6 +625,9 @@ void hc_part_on_state(struct hc_core *c, uint32_t node, const struct hc_m_state 
 	if (!p || p->epoch != m->epoch || m->number <= p->number ||
 	    p->state < HC_W_domain_state_ACTIVE || m->state < HC_W_domain_state_ACTIVE ||
 	    m->state > HC_W_domain_state_DRAINING)
+		return;
+	/* it gave its home up, and was restarted: that is final, as the home hears of it */
+	if (p->state == HC_W_domain_state_DAMAGED && m->state < HC_W_domain_state_DAMAGED)
 		return;
 	same = p->state == m->state;
 	closes = p->state == HC_W_domain_state_ACTIVE;

@@ -198,6 +198,21 @@ check_api_tests() {
 	done < <(public_calls)
 }
 
+# The mutants have to be of this core: each has its line, and its patch applies.
+check_mutants() {
+	local f name
+	for f in tests/sim/mutants/*.patch; do
+		name=$(basename "$f" .patch)
+		grep -q "^$name " tests/sim/mutants/list || fault "$f: not in tests/sim/mutants/list"
+		patch -p1 -f -s --dry-run <"$f" >/dev/null 2>&1 ||
+			fault "$f: does not apply any more; make it anew"
+	done
+	while read -r name _; do
+		case $name in '#'* | '') continue ;; esac
+		[ -e "tests/sim/mutants/$name.patch" ] || fault "tests/sim/mutants/list: $name has no patch"
+	done <tests/sim/mutants/list
+}
+
 check_format
 check_spdx
 check_length
@@ -209,6 +224,7 @@ check_pure proto proto
 check_pure core proto daemon/core
 check_library
 check_api_tests
+check_mutants
 
 if [ "$faults" -gt 0 ]; then
 	echo "lint: $faults faults"

@@ -102,7 +102,7 @@ static bool is_stored(struct job_world *w, uint32_t node, const struct job_recor
 	const bool here = home_is_here(w, node, r->id);
 
 	switch (r->state) {
-	case HC_W_domain_state_ACTIVE: return row;
+	case HC_W_domain_state_ACTIVE: return row && row->state >= HC_W_domain_state_ACTIVE;
 	case HC_W_domain_state_DAMAGED:
 		return row && (!here || row->state == HC_W_domain_state_DAMAGED ||
 			       r->cause_kind == HC_W_event_code_RANK_DIED);
@@ -111,29 +111,40 @@ static bool is_stored(struct job_world *w, uint32_t node, const struct job_recor
 	return true;
 }
 
+static const struct hc_home *home_at(struct job_world *w, uint32_t node, uint64_t id)
+{
+	struct hc_core *c = sim_core(w->sim, node);
+	const uint32_t n = hc_index_find(&c->home_by_id, id);
+
+	return n == HC_NONE ? NULL : &c->homes[n];
+}
+
 void job_check_record(struct job_world *w, uint32_t node, const struct job_record *r,
 		      const struct job_record *before)
 {
 	struct job_domain *d = job_domain(w, r->id);
 	const bool same = before->id == r->id;
+	const struct hc_home *h;
 
-	if (!same && before->tag == r->tag && before->id)
+	/* a gate says the daemon's start, too */
+	if (!same && before->tag == r->tag && before->id && before->life == r->life)
 		job_broken(w, "node %u: two domains have one tag in one slot", node);
-	if (same && before->epoch == r->epoch && r->number < before->number)
+	/* not every number is stored: a restarted daemon hears the present one from the home */
+	if (same && before->life == r->life && before->epoch == r->epoch &&
+	    r->number < before->number)
 		job_broken(w, "node %u: %016" PRIx64 ": number %u after %u", node, r->id, r->number,
 			   before->number);
 	if (same && before->state >= HC_W_domain_state_DAMAGED &&
-	    before->state != HC_W_domain_state_DRAINING && r->state < before->state)
+	    before->state != HC_W_domain_state_DRAINING && r->state < before->state &&
+	    (before->life == r->life ||
+	     (home_is_here(w, node, r->id) && before->cause_kind != HC_W_event_code_RANK_DIED)))
 		job_broken(w, "node %u: %016" PRIx64 " is %s, and was %s", node, r->id,
 			   hc_word_domain_state(r->state), hc_word_domain_state(before->state));
 	if (!is_stored(w, node, r))
 		job_broken(w, "node %u: %016" PRIx64 " is published as %s, and that is not stored",
 			   node, r->id, hc_word_domain_state(r->state));
-	d->lost = d->lost || r->state == HC_W_domain_state_DAMAGED ||
-		  r->cause_kind == HC_W_event_code_RANK_DIED ||
-		  r->cause_kind == HC_W_event_code_RANK_ABORTED ||
-		  r->cause_kind == HC_W_event_code_NODE_UNREACHABLE ||
-		  r->cause_kind == HC_W_event_code_NODE_REBORN;
+	h = home_at(w, node, r->id);
+	d->lost = d->lost || r->state == HC_W_domain_state_DAMAGED || (h && h->lost);
 	if (r->state != HC_W_domain_state_ACTIVE)
 		return;
 	d->active = true;
@@ -176,7 +187,7 @@ void job_check_step(struct sim *s, uint32_t node, void *arg)
 	struct job_world *w = arg;
 	const char *wrong;
 
-	if (!w->nodes[node].steps || w->j->bad)
+	if (!w->nodes[node].steps || w->j->bad || w->booting)
 		return;
 	w->nodes[node].steps = 0;
 	wrong = job_core_wrong(sim_core(s, node));
@@ -208,14 +219,6 @@ static const char *say(char *text, size_t bytes, const char *fmt, ...)
 	return text;
 }
 
-static const struct hc_home *home_at(struct job_world *w, uint32_t node, uint64_t id)
-{
-	struct hc_core *c = sim_core(w->sim, node);
-	const uint32_t n = hc_index_find(&c->home_by_id, id);
-
-	return n == HC_NONE ? NULL : &c->homes[n];
-}
-
 /* A part, compared with its home. Forming ones are judged by the answers that their ranks get. */
 static const char *part_unsettled(struct job_world *w, uint32_t node, const struct hc_part *p,
 				  char *text, size_t bytes)
@@ -228,8 +231,8 @@ static const char *part_unsettled(struct job_world *w, uint32_t node, const stru
 	if (p->state < HC_W_domain_state_ACTIVE)
 		return say(text, bytes, "node %u: %016" PRIx64 " is %s still", node, p->id,
 			   hc_word_domain_state(p->state));
-	if (p->orphan)
-		return NULL;
+	if (p->orphan || (r && !strncmp(r->cause, "its home is lost", 16)))
+		return NULL; /* also after a restart: that is what it knows, and it is final */
 	if (!h)
 		return say(text, bytes, "node %u: %016" PRIx64 " is %s, and its home %u has none",
 			   node, p->id, hc_word_domain_state(p->state), at);
@@ -242,8 +245,7 @@ static const char *part_unsettled(struct job_world *w, uint32_t node, const stru
 			   hc_word_domain_state(h->state));
 	hr = job_record(w, at, p->id);
 	if (hr && r && p->state == HC_W_domain_state_DAMAGED &&
-	    (hr->cause_kind != r->cause_kind || hr->cause_rank != r->cause_rank ||
-	     strcmp(hr->cause, r->cause)))
+	    strcmp(hr->cause, r->cause)) /* the kind is not stored */
 		return say(text, bytes,
 			   "node %u: %016" PRIx64 " is damaged by '%.200s', at its home %u by "
 			   "'%.200s'",

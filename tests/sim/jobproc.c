@@ -31,6 +31,7 @@ uint32_t job_proc_new(struct job_world *w, uint32_t node, uint32_t uid, bool dev
 			       .pid = 1000 + n->npids,
 			       .uid = uid,
 			       .device = dev,
+			       .wake_at = HC_NEVER,
 			       .started = sim_now(w->sim) / SIM_MS + 1,
 			       .alive = true};
 	if (dev != HC_NONE)
@@ -42,14 +43,18 @@ uint32_t job_proc_new(struct job_world *w, uint32_t node, uint32_t uid, bool dev
 
 void job_proc_wake(struct job_world *w, uint32_t proc, uint64_t ns)
 {
-	sim_later(w->sim, w->procs[proc].node, false, ns, DUE_TURN, proc);
+	struct job_proc *p = &w->procs[proc];
+	const uint64_t at = sim_now(w->sim) + ns;
+
+	if (p->wake_at <= at)
+		return; /* that turn looks at everything */
+	p->wake_at = at;
+	sim_later(w->sim, p->node, false, ns, DUE_TURN, proc);
 }
 
-static void forget_session(struct job_world *w, struct job_proc *p)
+static void forget_session(struct job_proc *p)
 {
-	if (p->session)
-		w->nodes[p->node].slot[(uint32_t)p->session] = 0;
-	p->session = 0;
+	p->session = 0; /* its slot is free once the daemon has heard of it */
 	p->hello = false;
 	p->nwaits = 0;
 }
@@ -65,7 +70,7 @@ void job_proc_lose(struct job_world *w, uint32_t proc, bool tell)
 		return;
 	if (tell)
 		sim_later(w->sim, p->node, true, 0, DUE_LOST, p->session);
-	forget_session(w, p);
+	forget_session(p);
 	if (p->drain == 2)
 		p->drain = 3;
 	for (i = 0; i < p->nseats; i++) {
@@ -95,7 +100,7 @@ void job_proc_die(struct job_world *w, uint32_t proc)
 		if (p->session)
 			sim_later(w->sim, p->node, true, 0, DUE_LOST, p->session);
 	}
-	forget_session(w, p);
+	forget_session(p);
 	for (i = 0; i < p->nseats; i++) {
 		struct job_rank *r = &w->jobs[p->seats[i].job]->ranks[p->seats[i].rank];
 
@@ -276,6 +281,23 @@ static void come_back(struct job_world *w, uint32_t proc, uint32_t job, uint32_t
 	ask(w, proc, ASK_ATTACH, job, rank, &hc_desc_attach, &m);
 }
 
+/* What a process has in its arena, it takes up before it asks for anything new. */
+static bool comes_back(const struct job_world *w, const struct job_proc *p)
+{
+	uint32_t i;
+
+	for (i = 0; i < p->nseats; i++) {
+		const struct job_rank *r = &w->jobs[p->seats[i].job]->ranks[p->seats[i].rank];
+
+		if (r->state == RANK_JOINED && r->attach)
+			return true;
+	}
+	for (i = 0; i < p->nwaits; i++)
+		if (p->waits[i].kind == ASK_ATTACH)
+			return true;
+	return false;
+}
+
 static void seat_turn(struct job_world *w, uint32_t proc, uint32_t k)
 {
 	const uint32_t job = w->procs[proc].seats[k].job, rank = w->procs[proc].seats[k].rank;
@@ -284,9 +306,13 @@ static void seat_turn(struct job_world *w, uint32_t proc, uint32_t k)
 	const uint64_t now = sim_now(w->sim);
 
 	if (r->state == RANK_NEW) {
-		begin(w, proc, job, rank);
+		if (!comes_back(w, &w->procs[proc]))
+			begin(w, proc, job, rank);
 	} else if (r->state == RANK_JOINED && r->attach) {
-		come_back(w, proc, job, rank);
+		if (now < r->start_at)
+			job_proc_wake(w, proc, r->start_at - now);
+		else
+			come_back(w, proc, job, rank);
 	} else if (r->state == RANK_JOINED && (w->ending || (g->end_at && now >= g->end_at))) {
 		finish(w, proc, job, rank);
 	} else if (r->state == RANK_JOINED && g->end_at && g->end != END_STAY) {
@@ -324,8 +350,9 @@ void job_proc_turn(struct job_world *w, uint32_t proc)
 	const uint32_t node = w->procs[proc].node;
 	uint32_t k;
 
-	if (w->j->bad || !w->procs[proc].alive)
+	if (w->j->bad || !w->procs[proc].alive || w->procs[proc].wake_at != sim_now(w->sim))
 		return;
+	w->procs[proc].wake_at = HC_NEVER;
 	if (!sim_runs(w->sim, node)) {
 		job_proc_wake(w, proc, AGAIN_NS);
 		return;
@@ -431,6 +458,11 @@ static void got_error(struct job_world *w, uint32_t proc, const struct job_reque
 		return;
 	case ASK_JOIN: refused(w, q->job, q->rank, code); return;
 	case ASK_ATTACH:
+		if (code == HC_E_NOT_READY) { /* its node asks the home what it is */
+			w->jobs[q->job]->ranks[q->rank].attach = true;
+			w->jobs[q->job]->ranks[q->rank].start_at = sim_now(w->sim) + AGAIN_NS;
+			return;
+		}
 		/* what it was in has gone while nobody could tell */
 		job_want(w, code == HC_E_GONE || code == HC_E_NOT_FOUND);
 		is_out(w, q);

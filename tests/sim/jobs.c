@@ -262,6 +262,7 @@ static void crash(struct job_world *w, uint32_t node)
 
 	job_line(w, node, "the kernel crashes");
 	n->down = true;
+	n->fresh = true;
 	n->frozen = n->drained = false;
 	sim_crash(w->sim, node);
 	job_store_end(w, node, true);
@@ -269,13 +270,30 @@ static void crash(struct job_world *w, uint32_t node)
 	sim_later(w->sim, node, false, SIM_MS * (50 + job_pick(w, 20000)), DUE_BOOT, 1);
 }
 
-static void boot(struct job_world *w, uint32_t node, bool fresh)
+/* The daemon is killed, and is started again by whoever looks after it. */
+static void kill_daemon(struct job_world *w, uint32_t node)
 {
-	if (!w->nodes[node].down)
+	struct job_node *n = &w->nodes[node];
+
+	job_line(w, node, "the daemon is killed");
+	n->down = true;
+	n->fresh = n->frozen = n->drained = false;
+	sim_kill(w->sim, node);
+	job_store_end(w, node, false);
+	sessions_end(w, node, false);
+	sim_later(w->sim, node, false, SIM_MS * (2 + job_pick(w, job_pick(w, 4) ? 800 : 15000)),
+		  DUE_BOOT, 0);
+}
+
+static void boot(struct job_world *w, uint32_t node)
+{
+	struct job_node *n = &w->nodes[node];
+
+	if (!n->down)
 		return;
-	job_line(w, node, "the daemon starts%s", fresh ? ", of a new boot" : "");
-	w->nodes[node].down = false;
-	sim_start(w->sim, node, fresh);
+	job_line(w, node, "the daemon starts%s", n->fresh ? ", of a new boot" : "");
+	n->down = false;
+	sim_start(w->sim, node, n->fresh);
 }
 
 static void one_process(struct job_world *w, uint32_t node, bool dies)
@@ -316,7 +334,7 @@ static void node_fault(struct job_world *w, uint32_t node)
 {
 	if (w->nodes[node].down || w->nodes[node].frozen)
 		return;
-	switch (job_pick(w, 12)) {
+	switch (job_pick(w, 14)) {
 	case 0:
 	case 1: freeze(w, node); return;
 	case 2: crash(w, node); return;
@@ -331,7 +349,9 @@ static void node_fault(struct job_world *w, uint32_t node)
 	case 8:
 	case 9: w->nodes[node].disk_ns = job_pick(w, 2) ? 300 * SIM_MS : SIM_MS; return;
 	case 10: port(w, node); return;
-	case 11: return;
+	case 11:
+	case 12:
+	case 13: kill_daemon(w, node); return;
 	}
 }
 
@@ -367,6 +387,7 @@ static void session_lost(struct job_world *w, uint32_t node, uint64_t session)
 {
 	const struct hc_event ev = {.kind = HC_EV_SESSION_LOST, .session = session};
 
+	w->nodes[node].slot[(uint32_t)session] = 0;
 	sim_feed(w->sim, node, &ev);
 }
 
@@ -385,7 +406,7 @@ static void due(struct sim *s, uint32_t node, uint32_t what, uint64_t number, vo
 	case DUE_OPS: job_ops(w, (uint32_t)number); return;
 	case DUE_FAULT: fault(w, (uint32_t)number); return;
 	case DUE_BEGIN: next_job(w, (uint32_t)number); return;
-	case DUE_BOOT: boot(w, node, number); return;
+	case DUE_BOOT: boot(w, node); return;
 	case DUE_THAW: thaw(w, node); return;
 	}
 }
@@ -512,7 +533,7 @@ static void heal(struct job_world *w)
 	for (i = 0; i < w->j->nodes; i++) {
 		w->nodes[i].disk_ns = SIM_MS;
 		thaw(w, i);
-		boot(w, i, true);
+		boot(w, i);
 		sim_port(w->sim, i, 0, true, 1500);
 	}
 }

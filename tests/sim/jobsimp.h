@@ -46,6 +46,7 @@ struct job_row {
 struct job_record {
 	uint64_t id, cut;
 	uint32_t tag, epoch, number, cause_kind, cause_rank, cause_pid;
+	uint32_t life; /* of the daemon that wrote it */
 	uint8_t state, cut_set;
 	char cause[HC_CAUSE_MAX];
 };
@@ -70,6 +71,7 @@ struct job_node {
 	struct job_scan *scans;
 	uint32_t nscans, scans_cap;
 	bool down, frozen, drained;
+	bool fresh;     /* what starts next has nothing of before */
 	uint32_t steps; /* that had to do with domains */
 };
 
@@ -100,6 +102,7 @@ struct job_proc {
 	} seats[JOB_SEATS];
 	uint32_t nseats;
 	bool alive, hello; /* hello: answered */
+	uint64_t wake_at;  /* its next turn */
 	bool admin, dying; /* dying: it exits when it has nothing more to do */
 	uint8_t drain;     /* of an operator: 1 to say, 2 said, 3 off to say, 4 over */
 };
@@ -165,7 +168,7 @@ struct job_world {
 	struct job_domain *domains;
 	uint32_t ndomains, domains_cap;
 	struct sim_map domain_map;
-	bool healing, ending;
+	bool healing, ending, booting;
 };
 
 __attribute__((format(printf, 2, 3))) void job_broken(struct job_world *w, const char *fmt, ...);

@@ -155,6 +155,7 @@ void job_boot(struct sim *s, uint32_t node, void *arg)
 	struct hc_event ev = {.kind = HC_EV_ROW};
 	uint32_t i;
 
+	w->booting = true; /* counts agree from START on */
 	for (i = 0; i < JOB_DEVICES; i++) {
 		struct hc_device_fact f = {.index = i,
 					   .kind = "npu",
@@ -171,6 +172,7 @@ void job_boot(struct sim *s, uint32_t node, void *arg)
 		ev.u.row = (struct hc_str){(const char *)n->rows[i].bytes, n->rows[i].len};
 		sim_feed(s, node, &ev);
 	}
+	w->booting = false;
 }
 
 /* ---- records ---- */
@@ -186,7 +188,8 @@ void job_publish(struct job_world *w, uint32_t node, const struct hc_action *a)
 				    .cause_rank = a->u.publish.cause_rank,
 				    .cause_pid = a->u.publish.cause_pid,
 				    .state = a->u.publish.state,
-				    .cut_set = a->u.publish.cut_set};
+				    .cut_set = a->u.publish.cut_set,
+				    .life = sim_life(w->sim, node)};
 
 	job_want(w, a->u.publish.slot < JOB_DOMAINS && r.id && a->len < sizeof(r.cause));
 	if (w->j->bad)

@@ -278,6 +278,25 @@ START_TEST(reborn_member_damages_at_once)
 }
 END_TEST
 
+/* A second node is lost while the loss of the first one is being stored: it is told all the same.
+ */
+START_TEST(two_nodes_lost_one_behind_the_other)
+{
+	form(3);
+	w.hold_store[0] = true;
+	hc_away_back(w.core[0], w.node_of[0][1], 777);
+	world_advance(&w, 1);
+	hc_away_back(w.core[0], w.node_of[0][2], 777);
+	world_advance(&w, 1);
+	world_store_hold(&w, 0, false);
+	ck_assert_int_eq(state_of(0), HC_W_domain_state_DAMAGED);
+	ck_assert_str_eq(cause_of(0),
+			 "node b began anew, its earlier state is lost; rank 1 and all "
+			 "others there are lost");
+	all_die();
+}
+END_TEST
+
 START_TEST(reborn_home_leaves_orphans)
 {
 	form(2);
@@ -488,6 +507,31 @@ START_TEST(forming_member_is_lost)
 }
 END_TEST
 
+/* The home gave its node up, which never missed the home: the rank that waits there hears of it. */
+START_TEST(forming_member_that_noticed_nothing)
+{
+	world_start(&w, 2);
+	a0 = member(0, 100);
+	b1 = member(1, 200);
+	world_root_info(&w, a0, 3);
+	world_join_root(&w, a0, a0, 3, 0);
+	world_join_root(&w, b1, a0, 3, 1);
+	hc_away_back(w.core[0], w.node_of[0][1], 1001);
+	gone(0, 1);
+	w.hold[0][1] = true;
+	world_advance(&w, 30100);
+	ck_assert(world_waits(a0) && world_waits(b1));
+	back(0, 1);
+	world_hold(&w, 0, 1, false);
+	ck_assert(world_waits(a0) && !world_waits(b1));
+	ck_assert_int_eq(b1->code, HC_E_PEER_LOST);
+	ck_assert_msg(strstr(b1->text, "its place is lost: for the home, node b could not be "
+				       "reached for 30 s"),
+		      "%s", b1->text);
+	all_die();
+}
+END_TEST
+
 /* What said that the rank has come was for the home that there was: the next one never hears it. */
 START_TEST(the_home_begins_anew_before_it_has_heard)
 {
@@ -508,6 +552,44 @@ START_TEST(the_home_begins_anew_before_it_has_heard)
 	ck_assert_int_eq(b1->code, HC_E_PEER_LOST);
 	ck_assert_str_eq(b1->text,
 			 "its home is lost: node a began anew, its earlier state is lost");
+	all_die();
+}
+END_TEST
+
+/* A node that was told of the commit has it stored: it needs no home to say it again. */
+START_TEST(committed_without_its_home)
+{
+	struct world_client *again;
+
+	form(2);
+	part(0, 1);
+	world_restart(&w, 1);
+	again = member(1, 200);
+	world_come_back(&w, again, id, 1, world_seat(&w, id, 1)->block);
+	ck_assert_msg(!again->code, "%s", again->text);
+	ck_assert_int_eq(state_of(1), HC_W_domain_state_ACTIVE);
+	w.hold[0][1] = w.hold[1][0] = false;
+	all_die();
+}
+END_TEST
+
+/* Damaged is final, also for a home that comes back after it was given up, and knows nothing. */
+START_TEST(given_up_and_restarted)
+{
+	struct hc_m_state m = {.epoch = 1, .number = 9000, .state = HC_W_domain_state_ACTIVE};
+
+	form(2);
+	w.hold[1][0] = true;
+	gone(1, 0);
+	world_advance(&w, 30100);
+	ck_assert_int_eq(state_of(1), HC_W_domain_state_DAMAGED);
+	world_restart(&w, 1);
+	m.id = id;
+	world_say(&w, 0, 1, &hc_desc_state, &m);
+	ck_assert_int_eq(state_of(1), HC_W_domain_state_DAMAGED);
+	back(1, 0);
+	world_hold(&w, 1, 0, false);
+	ck_assert_int_eq(state_of(0), HC_W_domain_state_DAMAGED);
 	all_die();
 }
 END_TEST
@@ -544,6 +626,7 @@ static void add(TCase *c)
 	tcase_add_test(c, damaged_on_both_after_the_limit);
 	tcase_add_test(c, given_up_by_the_participant_alone);
 	tcase_add_test(c, reborn_member_damages_at_once);
+	tcase_add_test(c, two_nodes_lost_one_behind_the_other);
 	tcase_add_test(c, reborn_home_leaves_orphans);
 	tcase_add_test(c, answers_of_a_lost_home);
 	tcase_add_test(c, waits_for_the_exchange_of_a_lost_home);
@@ -553,6 +636,9 @@ static void add(TCase *c)
 	tcase_add_test(c, a_late_report_of_a_lost_node);
 	tcase_add_loop_test(c, a_damaged_domain_that_all_leave_ends, 0, 4);
 	tcase_add_test(c, forming_member_is_lost);
+	tcase_add_test(c, forming_member_that_noticed_nothing);
+	tcase_add_test(c, committed_without_its_home);
+	tcase_add_test(c, given_up_and_restarted);
 	tcase_add_test(c, the_home_begins_anew_before_it_has_heard);
 	tcase_add_test(c, a_participant_shows_its_part);
 }

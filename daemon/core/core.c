@@ -143,8 +143,8 @@ static void lay_out(struct hc_core *c, struct hc_mem *m, const struct hc_limits 
 	hc_timers_init(&c->timers, m, 2 * lim->domains + HC_GATHERS + 2);
 	lay_out_sync(c, m, lim);
 	c->net = hc_net_lay_out(m, lim);
-	c->nodes = hc_mem_take(m, HC_NODE_MAX, sizeof(*c->nodes));
-	c->node_mark = hc_mem_take(m, HC_NODE_MAX, sizeof(*c->node_mark));
+	c->nodes = hc_mem_take(m, hc_node_max(lim), sizeof(*c->nodes));
+	c->node_mark = hc_mem_take(m, hc_node_max(lim), sizeof(*c->node_mark));
 	c->ring = hc_mem_take(m, HC_RING_BYTES, 1);
 	c->taken = hc_mem_take(m, HC_RING_BYTES, 1);
 	c->scratch = hc_mem_take(m, HC_OUT_BYTES, 1);
@@ -245,7 +245,7 @@ uint32_t hc_core_node(struct hc_core *c, const uint8_t id[16], const char *name)
 {
 	uint32_t i = hc_core_find_node(c, id);
 
-	if (i == HC_NONE && c->nnodes == HC_NODE_MAX)
+	if (i == HC_NONE && c->nnodes == hc_node_max(&c->lim))
 		return i;
 	if (i == HC_NONE) {
 		i = c->nnodes++;

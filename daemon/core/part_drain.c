@@ -254,8 +254,6 @@ void hc_part_on_cut_ask(struct hc_core *c, uint32_t node, const struct hc_m_cut_
 	struct hc_part_busy *b;
 	bool first;
 
-	if (p && hc_part_now(c, p)->step == PART_COMMITTING)
-		hc_part_busy(c, p)->missed = true;
 	if (!p || p->epoch != m->epoch || m->number <= p->number ||
 	    p->state < HC_W_domain_state_ACTIVE || p->state > HC_W_domain_state_DRAINING)
 		return;

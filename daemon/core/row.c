@@ -65,6 +65,8 @@ static void add_node(struct maker *m, uint32_t node)
 	struct hc_m_far_node f = {.name = hc_str(n->name), .incarnation = n->incarnation};
 
 	memcpy(f.id.b, n->id, sizeof(f.id.b));
+	if (m->row.far.count >= HC_ROW_NAMED) /* for people, until it is connected */
+		f.name.len = 0;
 	add(m, &m->row.far, &hc_desc_far_node, &f);
 }
 

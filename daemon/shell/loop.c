@@ -319,7 +319,10 @@ static void step(struct hc_loop *l, const struct hc_event *ev)
 	l->in_step = false;
 	if (l->net)
 		hc_loopnet_step_done(l->net);
-	/* events leave before the store's thread wakes up and wants a processor of its own */
+	/* events and words for other nodes leave before the store's thread wakes up and wants a
+	 * processor of its own */
+	if (l->net && l->kick)
+		hc_loopnet_send(l->net);
 	if (l->told && l->kick)
 		hc_ctl_flush(l->ctl);
 	l->told = false;
@@ -647,6 +650,8 @@ static void end_turn(struct hc_loop *l)
 	} else if (l->scan_count && !l->fence_pending) {
 		run_scans(l);
 	}
+	if (l->net) /* first those who have the longest way */
+		hc_loopnet_send(l->net);
 	hc_ctl_turn(l->ctl);
 	rearm(l);
 }

@@ -9,7 +9,8 @@
  * columns that are shown unasked, since a stale 0 would say that nothing runs.
  *
  * `show` prints the domain, its ranks, and a line for each rank that has not come, with the last
- * sign of life from its node: that is what one looks for while a job hangs at its start. `create` is in create.c.
+ * sign of life from its node: that is what one looks for while a job hangs at its start. `create`
+ * is in create.c.
  */
 #include <inttypes.h>
 #include <stdio.h>

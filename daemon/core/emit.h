@@ -11,12 +11,9 @@
 #include "state.h"
 
 #define HC_SPARE_ACTIONS 80u
-/* the largest of: a row of the database (31 bytes a member, 26 a far node, the names of the first
- * ones, and its head); the answer to a batch */
-#define HC_ROW_NAMED 1024u
-#define HC_ROW_NAMES(c)                                                                            \
-	((c)->lim.ranks_per_domain < HC_ROW_NAMED ? (c)->lim.ranks_per_domain : HC_ROW_NAMED)
-#define HC_ROW_BYTES(c)   ((c)->lim.ranks_per_domain * 57u + HC_ROW_NAMES(c) * HC_NAME_MAX + 8192u)
+/* the largest of: a row of the database (31 bytes a member, 153 a far node, and its head); the
+ * answer to a batch */
+#define HC_ROW_BYTES(c)   ((c)->lim.ranks_per_domain * (31u + 153u) + 8192u)
 #define HC_SPARE_BYTES(c) (HC_ROW_BYTES(c) > 81920u ? HC_ROW_BYTES(c) : 81920u)
 
 /* Room for one more unit of work: some actions, and the bytes of a large row. */

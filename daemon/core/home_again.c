@@ -311,9 +311,8 @@ static void send_commit_again(struct hc_core *c, const struct hc_home *h, uint32
 				.nranks = h->nranks,
 				.number = h->number};
 
-	/* else the state follows, and is newer */
-	m.number -= h->state != HC_W_domain_state_ACTIVE;
-
+	if (h->state != HC_W_domain_state_ACTIVE)
+		m.number--; /* the state follows, and is newer */
 	hc_emit_send(c, node, &hc_desc_commit, &m);
 }
 

@@ -59,7 +59,7 @@ static void drop_busy(struct hc_core *c, struct hc_part *p)
 		return;
 	hc_assert(!b->queued && !b->step && !b->asks.count);
 	hc_part_alarm(c, p, HC_NEVER);
-	hc_pool_put(&c->part_busy_pool, p->busy);
+	hc_pool_put_front(&c->part_busy_pool, p->busy);
 	p->busy = HC_NONE;
 }
 
@@ -192,10 +192,10 @@ void hc_part_free(struct hc_core *c, struct hc_part *p)
 		hc_spans_put(&c->seat_spans, p->seats, p->order);
 	if (p->name != HC_NONE) {
 		hc_index_del(&c->part_by_name, p->name);
-		hc_pool_put(&c->name_pool, p->name);
+		hc_pool_put_front(&c->name_pool, p->name);
 	}
 	if (p->cause != HC_NONE)
-		hc_pool_put(&c->cause_pool, p->cause);
+		hc_pool_put_front(&c->cause_pool, p->cause);
 	p->name = p->cause = p->seats = HC_NONE;
 	hc_sync_part_over(c, p);
 	hc_user_release(c, p->uid, HC_CHARGE_PART);
@@ -460,7 +460,7 @@ static void store_prepared(struct hc_core *c, struct hc_part *p)
 {
 	struct hc_part_busy *b = hc_part_busy(c, p);
 
-	b->stored = hc_row_put_part(c, p, p->state);
+	b->stored = hc_row_put_part(c, p);
 	if (!b->step)
 		hc_list_push(&c->storing, &c->store_links, hc_part_busy_number(c, p));
 	b->step = PART_PREPARING;
@@ -547,7 +547,7 @@ void hc_part_on_commit(struct hc_core *c, uint32_t node, const struct hc_m_commi
 	open_part(c, p);
 	/* not waited for: should it be lost, what was prepared is stored, and the home knows */
 	if (!m->stored || node != HC_SELF_NODE)
-		hc_row_put_part(c, p, p->state);
+		hc_row_put_part(c, p);
 }
 
 void hc_part_stored(struct hc_core *c, struct hc_part *p)

@@ -21,7 +21,7 @@
 struct taken {
 	const struct hc_m_domain_row *m;
 	uint32_t home;   /* HC_SELF_NODE: the home is here */
-	uint32_t *nodes; /* of the row, from 1 on; 0 is this one; in the scratch */
+	uint32_t *nodes; /* c->row_nodes: of the row, from 1 on; 0 is this one */
 	uint32_t here;   /* members on this node */
 };
 
@@ -67,11 +67,8 @@ static bool node_of(struct hc_core *c, const uint8_t id[16], struct hc_str name,
 	struct hc_known_node *n;
 
 	*node = hc_core_find_node(c, id);
-	hc_str_copy(name, text, sizeof(text));
-	if (!name.len)
-		HC_TEXT(text, "unnamed-%02x%02x%02x%02x", id[0], id[1], id[2], id[3]);
 	if (*node == HC_NONE)
-		*node = hc_core_node(c, id, text);
+		*node = hc_core_node(c, id, hc_str_copy(name, text, sizeof(text)));
 	if (*node == HC_NONE || *node == HC_SELF_NODE)
 		return false;
 	n = &c->nodes[*node];
@@ -92,11 +89,10 @@ static const char *nodes(struct hc_core *c, struct taken *t)
 	uint32_t n = 0;
 
 	t->home = HC_SELF_NODE;
-	t->nodes = (uint32_t *)(void *)c->scratch; /* more than ranks of a domain */
-	t->nodes[0] = HC_SELF_NODE;
 	if (is_elsewhere(m) && !node_of(c, m->home_id.b, m->home, m->home_incarnation, &t->home))
 		return "its home is no node that this one can know";
-	while (n < m->nranks && hc_arr_next(&a, &hc_desc_far_node, HC_PROTO_MAX, &f))
+	t->nodes = c->row_nodes;
+	while (n < c->lim.ranks_per_domain && hc_arr_next(&a, &hc_desc_far_node, HC_PROTO_MAX, &f))
 		if (!node_of(c, f.id.b, f.name, f.incarnation, &t->nodes[++n]))
 			return "one of its nodes is none that this one can know";
 	t->here = m->at.count ? 0 : m->members.count;

@@ -147,7 +147,7 @@ struct hc_part {
 	uint32_t name;          /* of core->names, HC_NONE */
 	uint32_t cause;         /* cell of core->causes, HC_NONE */
 	uint32_t busy;          /* of core->part_busy, HC_NONE at rest */
-	uint16_t home_node;
+	uint32_t home_node;
 	uint8_t order, state, priority, weight;
 	bool published;
 	bool kept;   /* rows of this part itself are stored, or on their way */
@@ -409,11 +409,14 @@ struct hc_drain {
 	uint64_t until;
 };
 
-/* A node that something was heard of, by number; 0 is this one. Never forgotten. */
-/* Itself, its peers, and as many that were its peers: domains name them, so none is forgotten. */
+#define HC_NODES_ALONE 1024u /* of a core that has no peers of its own, and is told of nodes */
+/*
+ * A node that something was heard of, by number; 0 is this one. Itself, its peers, and as many that
+ * were its peers: domains name them, so none is forgotten.
+ */
 static inline uint32_t hc_node_max(const struct hc_limits *lim)
 {
-	return 2 * lim->peers + 1;
+	return lim->peers ? 2 * lim->peers + 1 : HC_NODES_ALONE;
 }
 
 struct hc_known_node {
@@ -588,11 +591,12 @@ struct hc_core {
 	struct hc_known_node *nodes;
 	uint32_t nnodes;
 	uint32_t *node_mark, node_round; /* nodes met in this round of hc_home_each_node */
-	uint32_t sums;                   /* nodes to which pages of a comparison go */
-	uint32_t agains;                 /* nodes that begin anew with this one */
-	uint32_t mark;                   /* of the round of notifications under way */
-	uint64_t away_at;                /* next node to be given up, HC_NEVER */
-	uint32_t sweep;                  /* next domain to be looked at, while `sweeping` */
+	uint32_t *row_nodes; /* of a row that is being read: its nodes by their number in it */
+	uint32_t sums;       /* nodes to which pages of a comparison go */
+	uint32_t agains;     /* nodes that begin anew with this one */
+	uint32_t mark;       /* of the round of notifications under way */
+	uint64_t away_at;    /* next node to be given up, HC_NEVER */
+	uint32_t sweep;      /* next domain to be looked at, while `sweeping` */
 	bool sweeping;
 
 	uint8_t *ring; /* messages to this node itself */

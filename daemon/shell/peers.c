@@ -10,8 +10,6 @@
 #include <event2/buffer.h>
 #include <event2/bufferevent.h>
 #include <event2/bufferevent_ssl.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <openssl/err.h>
 #include <openssl/sha.h>
 #include <stdio.h>
@@ -434,14 +432,6 @@ static int begin(struct conn *c)
 	return c->out ? 0 : -ENOMEM;
 }
 
-static void set_socket(int fd, uint8_t family)
-{
-	int on = 1;
-
-	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-	hc_peersock_class(fd, family);
-}
-
 static void go_on(struct conn *c)
 {
 	if (!know_ends(c, c->fd))
@@ -540,7 +530,7 @@ static void take_in(struct hc_peers *p, int fd, const struct sockaddr *from)
 	c->remote = e;
 	c->stranger = true;
 	p->strangers[p->nstrangers++] = c;
-	set_socket(fd, e.addr.family);
+	hc_peersock_tune(fd, e.addr.family);
 	set_limit(c, HC_PEERS_PROVE_MS);
 	go_on(c);
 }
@@ -604,31 +594,6 @@ int hc_peers_listen(struct hc_peers *p, struct hc_peers_socks *socks)
 
 /* ---- what the core wants ---- */
 
-static int dial(struct conn *c, const struct hc_endpoint *to, const struct hc_addr *from)
-{
-	struct hc_endpoint source = {.addr = *from};
-	struct sockaddr_storage sa;
-	socklen_t n = hc_peersock_to(to, &sa);
-	int on = 1;
-
-	if (!n)
-		return EAFNOSUPPORT;
-	c->fd = socket(sa.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (c->fd < 0)
-		return errno;
-	set_socket(c->fd, to->addr.family);
-	if (from->family) {
-		struct sockaddr_storage own;
-		socklen_t m = hc_peersock_to(&source, &own);
-
-		/* its port is chosen at connect, together with the far end */
-		setsockopt(c->fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &on, sizeof(on));
-		if (!m || bind(c->fd, (const struct sockaddr *)&own, m))
-			return m ? errno : EAFNOSUPPORT;
-	}
-	return connect(c->fd, (const struct sockaddr *)&sa, n) && errno != EINPROGRESS ? errno : 0;
-}
-
 void hc_peers_dial(struct hc_peers *p, uint64_t number, const struct hc_endpoint *to,
 		   const struct hc_addr *from)
 {
@@ -640,7 +605,7 @@ void hc_peers_dial(struct hc_peers *p, uint64_t number, const struct hc_endpoint
 			 "out of memory for a connection, or its number is taken");
 	c->dialled = true;
 	c->remote = *to;
-	error = dial(c, to, from);
+	error = hc_peersock_dial(to, from, &c->fd);
 	if (!error) {
 		c->connected = event_new(p->args.base, c->fd, EV_WRITE, on_connected, c);
 		error = c->connected && !event_add(c->connected, NULL) ? 0 : ENOMEM;

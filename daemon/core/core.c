@@ -194,18 +194,20 @@ struct hc_core *hc_core_init(void *memory, size_t bytes, const struct hc_limits 
 	return c;
 }
 
-#define RANK_BYTES_MAX 48u /* of a rank in the row of its domain: to expect too few is fine */
+/* Of the row of a domain, and of a rank in it: an estimate, and to expect too few is fine. */
+#define ROW_BYTES  69u
+#define RANK_BYTES 30u
 
 static void index_expect(struct hc_index *x, uint32_t rows, hc_warm_fn *warm)
 {
 	hc_index_expect(x, rows);
-	warm(x->bucket, rows * sizeof(*x->bucket));
+	warm(x->bucket, x->used * sizeof(*x->bucket));
 	warm(x->link, rows * sizeof(*x->link));
 }
 
 void hc_core_expect(struct hc_core *c, uint32_t rows, size_t bytes, hc_warm_fn *warm)
 {
-	size_t ranks = bytes / RANK_BYTES_MAX;
+	size_t ranks = bytes < rows * ROW_BYTES ? 0 : (bytes - rows * ROW_BYTES) / RANK_BYTES;
 
 	if (rows > c->lim.domains)
 		rows = c->lim.domains;

@@ -59,7 +59,7 @@ static void drop_busy(struct hc_core *c, struct hc_part *p)
 		return;
 	hc_assert(!b->queued && !b->step && !b->asks.count);
 	hc_part_alarm(c, p, HC_NEVER);
-	hc_pool_put(&c->part_busy_pool, p->busy);
+	hc_pool_put_front(&c->part_busy_pool, p->busy);
 	p->busy = HC_NONE;
 }
 
@@ -192,10 +192,10 @@ void hc_part_free(struct hc_core *c, struct hc_part *p)
 		hc_spans_put(&c->seat_spans, p->seats, p->order);
 	if (p->name != HC_NONE) {
 		hc_index_del(&c->part_by_name, p->name);
-		hc_pool_put(&c->name_pool, p->name);
+		hc_pool_put_front(&c->name_pool, p->name);
 	}
 	if (p->cause != HC_NONE)
-		hc_pool_put(&c->cause_pool, p->cause);
+		hc_pool_put_front(&c->cause_pool, p->cause);
 	p->name = p->cause = p->seats = HC_NONE;
 	hc_sync_part_over(c, p);
 	hc_user_release(c, p->uid, HC_CHARGE_PART);

@@ -147,7 +147,7 @@ struct hc_part {
 	uint32_t name;          /* of core->names, HC_NONE */
 	uint32_t cause;         /* cell of core->causes, HC_NONE */
 	uint32_t busy;          /* of core->part_busy, HC_NONE at rest */
-	uint16_t home_node;
+	uint32_t home_node;
 	uint8_t order, state, priority, weight;
 	bool published;
 	bool kept;   /* rows of this part itself are stored, or on their way */
@@ -409,7 +409,7 @@ struct hc_drain {
 	uint64_t until;
 };
 
-#define HC_NODES_ALONE 64u /* of a core that has no peers of its own, and is told of nodes */
+#define HC_NODES_ALONE 1024u /* of a core that has no peers of its own, and is told of nodes */
 /*
  * A node that something was heard of, by number; 0 is this one. Itself, its peers, and as many that
  * were its peers: domains name them, so none is forgotten.

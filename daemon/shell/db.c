@@ -77,8 +77,7 @@ static const char schema[] =
 /* An empty name is two bytes of length. */
 static const char from_1[] =
 	"BEGIN IMMEDIATE;" CHANNEL_TABLE "UPDATE channel SET row = CAST(row || x'0000' AS BLOB);"
-	"PRAGMA user_version=2;"
-	"COMMIT;";
+	"PRAGMA user_version=2;COMMIT;";
 
 /* No other home (16 + 8 bytes), and three empty arrays (4 bytes each). */
 static const char from_2[] = "BEGIN IMMEDIATE;"
@@ -327,10 +326,8 @@ static enum open_result make_schema(struct hc_db *db)
 /* Rows that were read before are read again, as they are now. */
 static int bring_up(struct hc_db *db, int64_t version)
 {
-	int r = 0;
+	int r = version < 2 ? exec(db, from_1) : 0;
 
-	if (version < 2)
-		r = exec(db, from_1);
 	if (!r && version < 3)
 		r = exec(db, from_2);
 	if (r || version == HC_DB_SCHEMA)

@@ -285,8 +285,8 @@ $(O)/bench/bench_commit: LDFLAGS += $(libs-hcommd)
 $(O)/bench/bench_admission: $(O)/libhcshell.a $(O)/libhccore.a $(O)/libhcconf.a $(O)/libhcfile.a
 $(O)/bench/bench_admission: LDFLAGS += $(libs-hcommd)
 # the crowd speaks as a daemon does
-$(O)/bench/bench_beats $(O)/bench/bench_false_alarms: $(O)/libhcshell.a $(O)/libhccore.a $(O)/libhcconf.a $(O)/libhcfile.a
-$(O)/bench/bench_beats $(O)/bench/bench_false_alarms: LDFLAGS += $(libs-hcommd)
+$(O)/bench/bench_beats $(O)/bench/bench_detect_old $(O)/bench/bench_false_alarms: $(O)/libhcshell.a $(O)/libhccore.a $(O)/libhcconf.a $(O)/libhcfile.a
+$(O)/bench/bench_beats $(O)/bench/bench_detect_old $(O)/bench/bench_false_alarms: LDFLAGS += $(libs-hcommd)
 # its floor uses the daemon's TLS
 $(O)/bench/bench_domain_create: $(O)/libhcshell.a $(O)/libhccore.a $(O)/libhcconf.a $(O)/libhcfile.a
 $(O)/bench/bench_domain_create: LDFLAGS += $(libs-hcommd)

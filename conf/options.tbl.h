@@ -114,7 +114,7 @@ TOP(INT, drain_timeout_s, "seconds", 1, 3600, "30", RELOAD, ENV, "Heartbeats",
     "How long a drain waits for running operations before it is forced")
 TOP(INT, failback_hold_s, "seconds", 0, 3600, "10", RELOAD, ENV, "Heartbeats",
     "How long a better path must have been good before traffic goes back to it; 0 goes back at once")
-TOP(INT, flap_limit, "flaps", 1, 100, "3", RELOAD, ENV, "Heartbeats",
+TOP(INT, flap_limit, "flaps", 1, 8, "3", RELOAD, ENV, "Heartbeats",
     "A path that flaps this often within flap_window_s is held out for a growing time")
 TOP(INT, flap_window_s, "seconds", 1, 3600, "60", RELOAD, ENV, "Heartbeats",
     "The time in which flaps are counted")

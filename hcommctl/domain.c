@@ -8,8 +8,9 @@
  * BEGUN and RUNNING are those of the last sample, which a drain takes; they are not among the
  * columns that are shown unasked, since a stale 0 would say that nothing runs.
  *
- * `show` prints the domain, its ranks, and a line for each rank that has not come, which is what
- * one looks for while a job hangs at its start. `create` is in create.c.
+ * `show` prints the domain, its ranks, and a line for each rank that has not come, with the last
+ * sign of life from its node: that is what one looks for while a job hangs at its start. `create`
+ * is in create.c.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -147,6 +148,8 @@ static void show_missing(const struct ctl_rows *members)
 			printf(" on %s, device %u", m->node, m->device);
 		if (m->address[0])
 			printf(", %s", m->address);
+		if (m->sign[0])
+			printf(": %s", m->sign);
 		putchar('\n');
 	}
 	if (missing > MISSING_SHOWN)

@@ -22,7 +22,7 @@
 #include "table.h"
 #include "verdict.h"
 
-#define FIELDS_MAX  32
+#define FIELDS_MAX  64
 #define STALE_TRIES 5
 
 struct ctl_rows {

@@ -21,7 +21,8 @@
 
 /* ---- the register ---- */
 
-COLD static bool look_at_register(struct hc_channel *c)
+/* Not cold: gcc would take what follows a look for cold as well, and that is the usual way. */
+static __attribute__((noinline)) bool look_at_register(struct hc_channel *c)
 {
 	uint32_t word = atomic_load_explicit(&c->reg->state, memory_order_acquire);
 	uint32_t state = HC_STATUS_STATE(word);
@@ -48,6 +49,11 @@ bool hc_chan_holds(struct hc_channel *c)
 
 /* ---- in and out ---- */
 
+struct found { /* comes back in registers: a local whose address is taken costs a canary */
+	struct hc_channel *c;
+	int r;
+};
+
 static inline struct hc_channel *live(hcomm_channel handle)
 {
 	struct hc_channel *c = hc_chan_slot(handle);
@@ -68,14 +74,14 @@ static int failed(const struct hc_channel *c)
 }
 
 /* Open it if that is all that is missing, else say why it cannot be used. The slot stays. */
-COLD static int make_live(hcomm_channel handle, struct hc_channel **out)
+COLD static struct found make_live(hcomm_channel handle)
 {
 	struct hcomm_session *s;
 	struct hc_channel *c;
 	int r = hc_chan_lock(handle, &c);
 
 	if (r)
-		return r;
+		return (struct found){NULL, r};
 	s = c->session;
 	switch (c->phase) {
 	case HC_CHAN_FREE:
@@ -89,8 +95,7 @@ COLD static int make_live(hcomm_channel handle, struct hc_channel **out)
 	case HC_CHAN_OPEN: break;
 	}
 	pthread_mutex_unlock(&s->lock);
-	*out = c;
-	return r;
+	return (struct found){c, r};
 }
 
 static inline __attribute__((always_inline)) bool enter(struct hc_channel *c, hcomm_channel handle,
@@ -197,7 +202,7 @@ static inline struct hc_ring_time time_of(const struct hc_channel *c, int timeou
 HC_EXPORT int hcomm_channel_send(hcomm_channel channel, const void *data, uint32_t bytes,
 				 int timeout_ms)
 {
-	struct hc_channel *c = live(channel);
+	struct found f = {live(channel), 0};
 	int r;
 
 	if (!likely(bytes <= HCOMM_CHANNEL_BYTES_MAX && (data || !bytes) &&
@@ -205,79 +210,77 @@ HC_EXPORT int hcomm_channel_send(hcomm_channel channel, const void *data, uint32
 		return -bad_call(data || !bytes ? "bytes is over HCOMM_CHANNEL_BYTES_MAX"
 						: "data is NULL and bytes is not 0",
 				 timeout_ms);
-	if (!likely(c != NULL)) {
-		r = make_live(channel, &c);
-		if (r)
-			return -r;
+	if (!likely(f.c != NULL)) {
+		f = make_live(channel);
+		if (f.r)
+			return -f.r;
 	}
-	if (!usable(c))
-		return -no_data(c);
-	if (!likely(!atomic_load_explicit(&c->tx.busy, memory_order_relaxed)))
+	if (!usable(f.c))
+		return -no_data(f.c);
+	if (!likely(!atomic_load_explicit(&f.c->tx.busy, memory_order_relaxed)))
 		return -taken("sends on");
-	if (!likely(enter(c, channel, &c->tx.busy)))
+	if (!likely(enter(f.c, channel, &f.c->tx.busy)))
 		return -hc_chan_lost(channel);
-	if (likely(!ended(c) && holds(c)))
-		r = hc_ring_send(&c->tx.ring, data, bytes, time_of(c, timeout_ms));
+	if (likely(!ended(f.c) && holds(f.c)))
+		r = hc_ring_send(&f.c->tx.ring, data, bytes, time_of(f.c, timeout_ms));
 	else
 		r = HC_E_PEER_LOST;
 	if (!likely(!r))
-		r = explain(c, r, bytes);
-	leave(&c->tx.busy);
+		r = explain(f.c, r, bytes);
+	leave(&f.c->tx.busy);
 	return -r;
 }
 
-static int enter_rx(hcomm_channel channel, struct hc_channel **out)
+static inline __attribute__((always_inline)) struct found enter_rx(hcomm_channel channel)
 {
-	struct hc_channel *c = *out;
-	int r;
+	struct found f = {live(channel), 0};
 
-	if (!likely(c != NULL)) {
-		r = make_live(channel, out);
-		if (r)
-			return r;
-		c = *out;
+	if (!likely(f.c != NULL)) {
+		f = make_live(channel);
+		if (f.r)
+			return f;
 	}
-	if (!usable(c))
-		return no_data(c);
-	if (!likely(!atomic_load_explicit(&c->rx.busy, memory_order_relaxed)))
-		return taken("receives on");
-	if (!likely(enter(c, channel, &c->rx.busy)))
-		return hc_chan_lost(channel);
-	return 0;
+	if (!usable(f.c))
+		f.r = no_data(f.c);
+	else if (!likely(!atomic_load_explicit(&f.c->rx.busy, memory_order_relaxed)))
+		f.r = taken("receives on");
+	else if (!likely(enter(f.c, channel, &f.c->rx.busy)))
+		f.r = hc_chan_lost(channel);
+	return f;
 }
 
 HC_EXPORT int hcomm_channel_recv(hcomm_channel channel, void *data, uint32_t *bytes, int timeout_ms)
 {
-	struct hc_channel *c = live(channel);
+	struct found f;
 	int r;
 
 	if (!likely(bytes && (data || !*bytes) && timeout_ms >= HCOMM_DEFAULT))
 		return -bad_call(bytes ? "data is NULL and *bytes is not 0" : "bytes is NULL",
 				 timeout_ms);
-	r = enter_rx(channel, &c);
+	f = enter_rx(channel);
+	if (!likely(!f.r))
+		return -f.r;
+	r = hc_ring_recv(&f.c->rx.ring, data, bytes, time_of(f.c, timeout_ms));
 	if (!likely(!r))
-		return -r;
-	r = hc_ring_recv(&c->rx.ring, data, bytes, time_of(c, timeout_ms));
-	if (!likely(!r))
-		r = explain(c, r, *bytes);
-	leave(&c->rx.busy);
+		r = explain(f.c, r, *bytes);
+	leave(&f.c->rx.busy);
 	return -r;
 }
 
 HC_EXPORT int hcomm_channel_poll(hcomm_channel channel, int timeout_ms)
 {
-	struct hc_channel *c = live(channel);
+	struct found f;
 	int r;
 
 	if (timeout_ms < HCOMM_DEFAULT)
 		return -bad_call(NULL, timeout_ms);
-	r = enter_rx(channel, &c);
+	f = enter_rx(channel);
+	if (f.r)
+		return -f.r;
+	r = hc_ring_poll(&f.c->rx.ring, time_of(f.c, timeout_ms));
 	if (r)
-		return -r;
-	r = hc_ring_poll(&c->rx.ring, time_of(c, timeout_ms));
-	if (r)
-		r = explain(c, r, 0);
-	leave(&c->rx.busy);
+		r = explain(f.c, r, 0);
+	leave(&f.c->rx.busy);
 	return -r;
 }
 
@@ -294,20 +297,18 @@ static uint32_t status_of(const struct hc_channel *c)
 
 HC_EXPORT int hcomm_channel_status(hcomm_channel channel, uint32_t *status)
 {
-	struct hc_channel *c = live(channel);
+	struct found f = {live(channel), 0};
 	uint32_t word;
-	int r;
 
 	if (!status)
 		return -hc_refuse(HC_E_INVALID, "status is NULL; wanted: where to put it");
-	if (!c) {
-		r = make_live(channel, &c);
-		if (r)
-			return -r;
-	}
-	word = status_of(c);
+	if (!f.c)
+		f = make_live(channel);
+	if (f.r)
+		return -f.r;
+	word = status_of(f.c);
 	/* the slab stays; was the slot ours all the time? */
-	if (atomic_load_explicit(&c->live, memory_order_acquire) != channel)
+	if (atomic_load_explicit(&f.c->live, memory_order_acquire) != channel)
 		return -hc_chan_lost(channel);
 	*status = word;
 	return 0;
@@ -315,16 +316,16 @@ HC_EXPORT int hcomm_channel_status(hcomm_channel channel, uint32_t *status)
 
 HC_EXPORT int hcomm_channel_info(hcomm_channel channel, struct hcomm_channel_info *info)
 {
-	struct hc_channel *c = live(channel);
-	int r = 0;
+	struct found f = {live(channel), 0};
+	struct hc_channel *c;
+	int r;
 
 	if (!info || info->size < sizeof(info->size))
 		return -hc_refuse(HC_E_INVALID,
 				  "info is NULL or has no size; wanted: set by HCOMM_INIT");
-	if (!c)
-		r = make_live(channel, &c);
-	if (!r)
-		r = hc_chan_lock(channel, &c);
+	if (!f.c)
+		f = make_live(channel);
+	r = f.r ? f.r : hc_chan_lock(channel, &c);
 	if (r)
 		return -r;
 	hc_give(info, &c->info, sizeof(c->info));

@@ -23,12 +23,11 @@
 
 #define FRAGMENT_MAX 65536u
 
-/* Turns: an empty descriptor shows 0 in the first lap, later that of the lap before. */
-#define TURN(position) ((uint32_t)((position) + 1))
+#define TURN(position) HC_RING_TURN_OF(position)
 #define DESCS(bytes)                                                                               \
 	((bytes) <= HC_RING_INLINE ? 1 : ((bytes) + HC_RING_INLINE - 1) / HC_RING_INLINE)
 #define LINES(bytes) (((bytes) + HC_RING_LINE - 1) / HC_RING_LINE)
-#define PLACE(half)  (&(half)->desc[(half)->position % HC_RING_SLOTS])
+#define PLACE(half)  HC_RING_PLACE(half, (half)->position)
 
 static uint32_t fragment_of(uint32_t buffer_bytes)
 {
@@ -132,14 +131,6 @@ static int await_room(struct hc_ring_tx *tx, uint32_t descs, uint32_t lines, str
 	return tx->bad ? HC_E_MALFORMED : outcome;
 }
 
-static inline void publish(struct hc_ring_tx *tx, uint32_t kind, uint32_t bytes, uint32_t descs)
-{
-	atomic_store_explicit(&PLACE(tx)->word, HC_RING_WORD(TURN(tx->position), kind, bytes),
-			      memory_order_release);
-	tx->position += descs;
-	hc_ring_notify(&tx->wait);
-}
-
 static void put_fragment(struct hc_ring_tx *tx, const uint8_t *data, uint32_t bytes)
 {
 	uint32_t first = tx->buffer_bytes - tx->offset;
@@ -169,50 +160,46 @@ static int send_large(struct hc_ring_tx *tx, const uint8_t *data, uint32_t bytes
 		if (r)
 			break;
 		put_fragment(tx, data + sent, n);
-		publish(tx, sent ? HC_RING_CONT : HC_RING_FIRST, bytes, 1);
+		hc_ring_publish(tx, sent ? HC_RING_CONT : HC_RING_FIRST, bytes, 1);
 		sent += n;
 	}
 	if (r == HC_E_TIMEOUT && sent)
-		publish(tx, HC_RING_ABORT, 0, 1);
+		hc_ring_publish(tx, HC_RING_ABORT, 0, 1);
 	return r;
 }
 
 /* The first descriptor of several last: it is the one that the receiver looks at. */
-static void put_rest(struct hc_ring_tx *tx, const uint8_t *data, uint32_t bytes)
+static void put_small(struct hc_ring_tx *tx, const uint8_t *data, uint32_t bytes)
 {
 	uint32_t at = HC_RING_INLINE, position = tx->position + 1, n;
 	struct hc_ring_desc *d;
 
 	for (; at < bytes; at += n, position++) {
 		n = bytes - at < HC_RING_INLINE ? bytes - at : HC_RING_INLINE;
-		d = &tx->desc[position % HC_RING_SLOTS];
-		memcpy(d->u.data, data + at, n);
+		d = HC_RING_PLACE(tx, position);
+		hc_ring_copy(d->u.data, data + at, n);
 		atomic_store_explicit(&d->word, HC_RING_WORD(TURN(position), HC_RING_MORE, 0),
 				      memory_order_relaxed);
 	}
+	hc_ring_copy(PLACE(tx)->u.data, data, bytes < HC_RING_INLINE ? bytes : HC_RING_INLINE);
+	hc_ring_publish(tx, HC_RING_SMALL, bytes, DESCS(bytes));
 }
 
-int hc_ring_send(struct hc_ring_tx *tx, const void *data, uint32_t bytes, struct hc_ring_time t)
+int hc_ring_send_slow(struct hc_ring_tx *tx, const void *data, uint32_t bytes,
+		      struct hc_ring_time t)
 {
-	uint32_t descs = DESCS(bytes), first = bytes;
 	int r;
 
 	if (__builtin_expect(tx->bad, 0))
 		return HC_E_MALFORMED;
 	if (bytes > HC_RING_SMALL_MAX)
 		return send_large(tx, data, bytes, &t);
-	if (__builtin_expect(free_descs(tx) <= descs, 0)) {
-		r = await_room(tx, descs, 0, &t);
+	if (__builtin_expect(free_descs(tx) <= DESCS(bytes), 0)) {
+		r = await_room(tx, DESCS(bytes), 0, &t);
 		if (r)
 			return r;
 	}
-	if (bytes > HC_RING_INLINE) {
-		put_rest(tx, data, bytes);
-		first = HC_RING_INLINE;
-	}
-	if (first)
-		memcpy(PLACE(tx)->u.data, data, first);
-	publish(tx, HC_RING_SMALL, bytes, descs);
+	put_small(tx, data, bytes);
 	return 0;
 }
 
@@ -237,19 +224,6 @@ static bool has_word(void *half)
 	return next_word(half, &word);
 }
 
-static inline void step(struct hc_ring_rx *rx, uint32_t descs, uint32_t lines)
-{
-	rx->position += descs;
-	rx->lap = rx->lap || rx->position >= HC_RING_SLOTS;
-	if (lines) {
-		rx->lines += lines;
-		rx->offset = (rx->offset + lines * HC_RING_LINE) % rx->buffer_bytes;
-	}
-	atomic_store_explicit(&rx->control->taken, (uint64_t)rx->lines << 32 | rx->position,
-			      memory_order_release);
-	hc_ring_notify(&rx->wait);
-}
-
 static int broken(struct hc_ring_rx *rx)
 {
 	rx->bad = true;
@@ -262,8 +236,9 @@ static int await_word(struct hc_ring_rx *rx, uint64_t *word, struct hc_ring_time
 	int r;
 
 	while (!next_word(rx, word)) {
-		if (hc_ring_spin(&rx->wait, has_word, rx, t))
+		if (!t->spun && hc_ring_spin(&rx->wait, has_word, rx, t))
 			continue;
+		t->spun = false;
 		r = hc_ring_pause(&rx->wait, has_word, rx, t);
 		if (r)
 			return r;
@@ -283,7 +258,9 @@ static int take_fragment(struct hc_ring_rx *rx, uint8_t *to)
 	memcpy(to + rx->got, rx->buffer + rx->offset, first);
 	memcpy(to + rx->got + first, rx->buffer, n - first);
 	rx->got += n;
-	step(rx, 1, LINES(n));
+	rx->lines += LINES(n);
+	rx->offset = (rx->offset + LINES(n) * HC_RING_LINE) % rx->buffer_bytes;
+	hc_ring_step(rx, 1);
 	return 0;
 }
 
@@ -311,7 +288,7 @@ static int take_rest(struct hc_ring_rx *rx, uint8_t *to, struct hc_ring_time *t,
 			return r;
 		if (HC_RING_KIND(word) == HC_RING_ABORT && rx->got) {
 			rx->total = rx->got = 0;
-			step(rx, 1, 0);
+			hc_ring_step(rx, 1);
 			*aborted = true;
 			return 0;
 		}
@@ -360,13 +337,13 @@ static inline int recv_small(struct hc_ring_rx *rx, uint64_t word, uint8_t *data
 		return HC_E_BUFFER_OVERFLOW;
 	for (; at < n; at += part, position++) {
 		part = n - at < HC_RING_INLINE ? n - at : HC_RING_INLINE;
-		memcpy(data + at, rx->desc[position % HC_RING_SLOTS].u.data, part);
+		hc_ring_copy(data + at, HC_RING_PLACE(rx, position)->u.data, part);
 	}
-	step(rx, DESCS(n), 0);
+	hc_ring_step(rx, DESCS(n));
 	return 0;
 }
 
-int hc_ring_recv(struct hc_ring_rx *rx, void *data, uint32_t *bytes, struct hc_ring_time t)
+int hc_ring_recv_slow(struct hc_ring_rx *rx, void *data, uint32_t *bytes, struct hc_ring_time t)
 {
 	bool aborted = true;
 	uint64_t word;

@@ -22,6 +22,7 @@
 #define HC_RING_H
 
 #include <stdbool.h>
+#include <string.h>
 
 #include "rings.h"
 #include "wire.h"
@@ -34,6 +35,7 @@ struct hc_ring_watch {                /* how a waiter hears that the channel is 
 
 struct hc_ring_time {
 	uint32_t ms;       /* 0: do not wait; HC_RING_FOREVER */
+	bool spun;         /* the first spin is over, in vain */
 	uint64_t deadline; /* 0; filled in when it comes to sleeping */
 };
 #define HC_RING_FOREVER UINT32_MAX
@@ -82,9 +84,6 @@ void hc_ring_tx_init(struct hc_ring_tx *tx, void *map, uint32_t buffer_bytes, un
 void hc_ring_rx_init(struct hc_ring_rx *rx, void *map, uint32_t buffer_bytes, unsigned side,
 		     uint8_t *stash, const struct hc_ring_watch *watch);
 
-int hc_ring_send(struct hc_ring_tx *tx, const void *data, uint32_t bytes, struct hc_ring_time t);
-/* *bytes: the room, then the length. */
-int hc_ring_recv(struct hc_ring_rx *rx, void *data, uint32_t *bytes, struct hc_ring_time t);
 int hc_ring_poll(struct hc_ring_rx *rx, struct hc_ring_time t);
 /* Get the own threads that sleep in these halves to look at the watch. */
 void hc_ring_rouse(struct hc_ring_wait *w);
@@ -105,6 +104,13 @@ static inline void hc_ring_relax(void)
 #endif
 }
 
+/* The answer came within the spin. */
+static inline void hc_ring_spun_well(struct hc_ring_wait *w)
+{
+	if (__builtin_expect(w->spins != HC_RING_SPIN_MAX, 0))
+		w->spins = w->spins < HC_RING_SPIN_MAX / 2 ? 2 * w->spins : HC_RING_SPIN_MAX;
+}
+
 static inline __attribute__((always_inline)) bool hc_ring_spin(struct hc_ring_wait *w,
 							       hc_ring_ready ready, void *half,
 							       const struct hc_ring_time *t)
@@ -113,8 +119,7 @@ static inline __attribute__((always_inline)) bool hc_ring_spin(struct hc_ring_wa
 
 	for (i = 0; i < most; i++) {
 		if (ready(half)) {
-			w->spins =
-				w->spins < HC_RING_SPIN_MAX / 2 ? 2 * w->spins : HC_RING_SPIN_MAX;
+			hc_ring_spun_well(w);
 			return true;
 		}
 		hc_ring_relax();
@@ -130,6 +135,150 @@ static inline __attribute__((always_inline)) void hc_ring_notify(struct hc_ring_
 	asleep = atomic_load_explicit(&w->theirs->asleep, memory_order_relaxed);
 	if (__builtin_expect((asleep & 1) && asleep != w->woken, 0))
 		hc_ring_wake(w, asleep);
+}
+
+/* ---- the usual way, inlined into the calls of the library ---- */
+
+/* What is in no hurry, or not as usual: more than a descriptor, no room, nothing there. */
+int hc_ring_send_slow(struct hc_ring_tx *tx, const void *data, uint32_t bytes,
+		      struct hc_ring_time t);
+int hc_ring_recv_slow(struct hc_ring_rx *rx, void *data, uint32_t *bytes, struct hc_ring_time t);
+
+/* Turns: an empty descriptor shows 0 in the first lap, later that of the lap before. */
+#define HC_RING_TURN_OF(position) ((uint32_t)((position) + 1))
+#define HC_RING_PLACE(half, at)   (&(half)->desc[(at) % HC_RING_SLOTS])
+
+/* Inlined, gcc would warn of lengths that the caller knows its buffer not to have. */
+#define HC_RING_ANY(pointer) __asm__("" : "+r"(pointer))
+
+/*
+ * Up to a descriptor's worth, in whole words: neither a call nor a loop. The least first, since
+ * the longer ones take longer anyway.
+ */
+static inline __attribute__((always_inline)) void hc_ring_copy(uint8_t *to, const uint8_t *from,
+							       uint32_t n)
+{
+	if (n <= 16) {
+		if (n >= 8) {
+			memcpy(to, from, 8);
+			memcpy(to + n - 8, from + n - 8, 8);
+		} else if (n >= 4) {
+			memcpy(to, from, 4);
+			memcpy(to + n - 4, from + n - 4, 4);
+		} else if (n) {
+			to[0] = from[0];
+			to[n / 2] = from[n / 2];
+			to[n - 1] = from[n - 1];
+		}
+	} else if (n == HC_RING_INLINE) {
+		memcpy(to, from, HC_RING_INLINE);
+	} else if (n >= 32) {
+		memcpy(to, from, 32);
+		memcpy(to + n - 32, from + n - 32, 32);
+	} else {
+		memcpy(to, from, 16);
+		memcpy(to + n - 16, from + n - 16, 16);
+	}
+}
+
+static inline __attribute__((always_inline)) void hc_ring_publish(struct hc_ring_tx *tx,
+								  uint32_t kind, uint32_t bytes,
+								  uint32_t descs)
+{
+	atomic_store_explicit(&HC_RING_PLACE(tx, tx->position)->word,
+			      HC_RING_WORD(HC_RING_TURN_OF(tx->position), kind, bytes),
+			      memory_order_release);
+	tx->position += descs;
+	hc_ring_notify(&tx->wait);
+}
+
+static inline __attribute__((always_inline)) void hc_ring_step(struct hc_ring_rx *rx,
+							       uint32_t descs)
+{
+	rx->position += descs;
+	rx->lap |= rx->position >= HC_RING_SLOTS;
+	atomic_store_explicit(&rx->control->taken, (uint64_t)rx->lines << 32 | rx->position,
+			      memory_order_release);
+	hc_ring_notify(&rx->wait);
+}
+
+/* The second descriptor of two, before the first: that one is what the receiver looks at. */
+static inline __attribute__((always_inline)) void hc_ring_put_more(struct hc_ring_tx *tx,
+								   uint32_t position,
+								   const uint8_t *data, uint32_t n)
+{
+	struct hc_ring_desc *d = HC_RING_PLACE(tx, position);
+
+	hc_ring_copy(d->u.data, data, n);
+	atomic_store_explicit(&d->word, HC_RING_WORD(HC_RING_TURN_OF(position), HC_RING_MORE, 0),
+			      memory_order_relaxed);
+}
+
+/* 0 or as above. */
+static inline __attribute__((always_inline)) int hc_ring_send(struct hc_ring_tx *tx,
+							      const void *data, uint32_t bytes,
+							      struct hc_ring_time t)
+{
+	uint32_t first = bytes, descs = 1;
+	const uint8_t *from = data;
+
+	HC_RING_ANY(from);
+	/* three are left: two for the message, and that of ABORT */
+	if (__builtin_expect(bytes > 2 * HC_RING_INLINE || tx->bad ||
+				     tx->position - tx->taken > HC_RING_SLOTS - 3,
+			     0))
+		return hc_ring_send_slow(tx, data, bytes, t);
+	if (bytes > HC_RING_INLINE) {
+		first = HC_RING_INLINE;
+		descs = 2;
+		hc_ring_put_more(tx, tx->position + 1, from + first, bytes - first);
+	}
+	hc_ring_copy(HC_RING_PLACE(tx, tx->position)->u.data, from, first);
+	hc_ring_publish(tx, HC_RING_SMALL, bytes, descs);
+	return 0;
+}
+
+/* *bytes: the room, then the length. */
+static inline __attribute__((always_inline)) int hc_ring_recv(struct hc_ring_rx *rx, void *data,
+							      uint32_t *bytes,
+							      struct hc_ring_time t)
+{
+	const struct hc_ring_desc *d = HC_RING_PLACE(rx, rx->position);
+	const struct hc_ring_desc *next = HC_RING_PLACE(rx, rx->position + 1);
+	uint32_t i = 0, most = rx->wait.here || !t.ms ? 0 : rx->wait.spins, n;
+	uint32_t turn = HC_RING_TURN_OF(rx->position);
+	uint8_t *to = data;
+	uint64_t word;
+
+	HC_RING_ANY(to);
+	if (__builtin_expect(rx->bad || rx->total, 0))
+		return hc_ring_recv_slow(rx, data, bytes, t);
+	while (word = atomic_load_explicit(&d->word, memory_order_acquire),
+	       HC_RING_TURN(word) != turn) {
+		if (i++ == most) {
+			t.spun = true;
+			return hc_ring_recv_slow(rx, data, bytes, t);
+		}
+		/* the line behind, which a message of two fills first: both come at once */
+		__builtin_prefetch(next);
+		hc_ring_relax();
+	}
+	if (i)
+		hc_ring_spun_well(&rx->wait);
+	/* one comparison for the kind and the length, whatever was written there */
+	n = (uint32_t)(word >> 32) ^ (uint32_t)HC_RING_SMALL << 28;
+	if (__builtin_expect(n > 2 * HC_RING_INLINE || n > *bytes, 0))
+		return hc_ring_recv_slow(rx, data, bytes, t);
+	*bytes = n;
+	if (n > HC_RING_INLINE) {
+		hc_ring_copy(to + HC_RING_INLINE, next->u.data, n - HC_RING_INLINE);
+		hc_ring_copy(to, d->u.data, HC_RING_INLINE);
+		hc_ring_step(rx, 2);
+	} else {
+		hc_ring_copy(to, d->u.data, n);
+		hc_ring_step(rx, 1);
+	}
+	return 0;
 }
 
 #endif

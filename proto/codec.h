@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The codec: one interpreter of the tables, both ways, without allocation.
+ * The codec: what the tables say, both ways, without allocation.
  *
  * A descriptor (expanded from messages.tbl.h and views.tbl.h) lists a message's fields with type,
  * offset and the version that brought them. Decoding checks every length and count against the
@@ -40,6 +40,9 @@ struct hc_field {
 	uint8_t type; /* enum hc_type */
 };
 
+struct hc_dec; /* where decoding and encoding are; see codec.c */
+struct hc_enc;
+
 struct hc_desc {
 	const char *name;
 	const char *what;
@@ -47,6 +50,9 @@ struct hc_desc {
 	uint16_t nfields;
 	uint16_t number; /* 0 for a record */
 	uint32_t size;   /* of struct hc_m_<name> */
+	/* The fields in straight code; NULL: they are interpreted, to the same effect. */
+	bool (*get)(uint16_t version, struct hc_dec *from, void *msg);
+	int (*put)(uint16_t version, struct hc_enc *to, const void *msg);
 };
 
 /* Descriptor of a message number, a view number, or NULL when there is none. */

@@ -37,7 +37,7 @@ void hc_ask_drop(struct hc_core *c, uint64_t ticket)
 	if (!a)
 		return;
 	*a = (struct hc_ask){0};
-	hc_pool_put(&c->ask_pool, (uint32_t)ticket);
+	hc_pool_put_front(&c->ask_pool, (uint32_t)ticket);
 }
 
 bool hc_ask_take(struct hc_core *c, uint64_t ticket, uint64_t *session, uint32_t *request)

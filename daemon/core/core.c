@@ -143,8 +143,9 @@ static void lay_out(struct hc_core *c, struct hc_mem *m, const struct hc_limits 
 	hc_timers_init(&c->timers, m, 2 * lim->domains + HC_GATHERS + 2);
 	lay_out_sync(c, m, lim);
 	c->net = hc_net_lay_out(m, lim);
-	c->nodes = hc_mem_take(m, HC_NODE_MAX, sizeof(*c->nodes));
-	c->node_mark = hc_mem_take(m, HC_NODE_MAX, sizeof(*c->node_mark));
+	c->nodes = hc_mem_take(m, hc_node_max(lim), sizeof(*c->nodes));
+	c->node_mark = hc_mem_take(m, hc_node_max(lim), sizeof(*c->node_mark));
+	c->row_nodes = hc_mem_take(m, lim->ranks_per_domain + 1, sizeof(*c->row_nodes));
 	c->ring = hc_mem_take(m, HC_RING_BYTES, 1);
 	c->taken = hc_mem_take(m, HC_RING_BYTES, 1);
 	c->scratch = hc_mem_take(m, HC_OUT_BYTES, 1);
@@ -193,18 +194,20 @@ struct hc_core *hc_core_init(void *memory, size_t bytes, const struct hc_limits 
 	return c;
 }
 
-#define RANK_BYTES_MAX 48u /* of a rank in the row of its domain: to expect too few is fine */
+/* Of the row of a domain, and of a rank in it: an estimate, and to expect too few is fine. */
+#define ROW_BYTES  69u
+#define RANK_BYTES 30u
 
 static void index_expect(struct hc_index *x, uint32_t rows, hc_warm_fn *warm)
 {
 	hc_index_expect(x, rows);
-	warm(x->bucket, rows * sizeof(*x->bucket));
+	warm(x->bucket, x->used * sizeof(*x->bucket));
 	warm(x->link, rows * sizeof(*x->link));
 }
 
 void hc_core_expect(struct hc_core *c, uint32_t rows, size_t bytes, hc_warm_fn *warm)
 {
-	size_t ranks = bytes / RANK_BYTES_MAX;
+	size_t ranks = bytes < rows * ROW_BYTES ? 0 : (bytes - rows * ROW_BYTES) / RANK_BYTES;
 
 	if (rows > c->lim.domains)
 		rows = c->lim.domains;
@@ -245,7 +248,7 @@ uint32_t hc_core_node(struct hc_core *c, const uint8_t id[16], const char *name)
 {
 	uint32_t i = hc_core_find_node(c, id);
 
-	if (i == HC_NONE && c->nnodes == HC_NODE_MAX)
+	if (i == HC_NONE && c->nnodes == hc_node_max(&c->lim))
 		return i;
 	if (i == HC_NONE) {
 		i = c->nnodes++;

@@ -380,7 +380,7 @@ struct hc_action {
 
 /* Where actions go. The caller gives both buffers once and resets before each step. */
 #define HC_OUT_ACTIONS 512u
-#define HC_OUT_BYTES   (768u * 1024u)
+#define HC_OUT_BYTES   (3200u * 1024u) /* a row of 16,384 ranks, each on a node of its own */
 struct hc_out {
 	struct hc_action acts[HC_OUT_ACTIONS];
 	uint32_t count;

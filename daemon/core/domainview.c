@@ -274,7 +274,7 @@ static bool part_member(struct hc_view_page *g, const struct hc_part *p, uint32_
 	const struct hc_roll_entry *e = hc_roll_find(c, b->list_a, b->list_b, rank);
 	struct hc_m_view_member r = {
 		.domain = p->id, .rank = rank, .uid = p->uid, .device = e ? e->device : HC_NONE};
-	char addr[64] = "";
+	char addr[64] = "", sign[HC_NAME_MAX + 1] = "";
 	uint32_t i;
 
 	for (i = 0; i < b->nmissing && b->missing[i] != rank; i++)
@@ -292,8 +292,11 @@ static bool part_member(struct hc_view_page *g, const struct hc_part *p, uint32_
 		r.pid = c->seats[seat].process == HC_NONE
 				? 0
 				: c->processes[c->seats[seat].process].pid;
+	} else if (e) {
+		hc_missing_sign(c, e, sign, sizeof(sign));
 	}
 	r.address = hc_str(addr);
+	r.sign = hc_str(sign);
 	return hc_view_put(g, &r);
 }
 
@@ -306,7 +309,7 @@ static bool member_row(struct hc_view_page *g, struct hc_home *h, uint32_t rank)
 	struct hc_part *p = hc_part_by_id(c, h->id);
 	uint32_t seat = p ? hc_part_find_seat(c, p, rank) : HC_NONE;
 	const struct hc_device *d;
-	char addr[64] = "";
+	char addr[64] = "", sign[HC_NAME_MAX + 1] = "";
 	struct hc_m_view_member r = {.domain = h->id,
 				     .rank = rank,
 				     .state = hc_str(hc_word_member_state(pl->state)),
@@ -317,6 +320,8 @@ static bool member_row(struct hc_view_page *g, struct hc_home *h, uint32_t rank)
 	if (pl->state == HC_W_member_state_EXPECTED) {
 		r.node = hc_str(e ? e->server : "");
 		r.device = e ? e->device : HC_NONE;
+		if (e)
+			hc_missing_sign(c, e, sign, sizeof(sign));
 	} else {
 		r.node = hc_str(c->nodes[who->node].name);
 		d = who->node == HC_SELF_NODE ? hc_device_get(c, pl->device) : NULL;
@@ -326,6 +331,7 @@ static bool member_row(struct hc_view_page *g, struct hc_home *h, uint32_t rank)
 	if (!addr[0] && e)
 		hc_addr_text(&e->addr, addr);
 	r.address = hc_str(addr);
+	r.sign = hc_str(sign);
 	if (seat != HC_NONE && who->node == HC_SELF_NODE) {
 		r.begun = hc_seat_reading(c, seat)->begun;
 		r.running = hc_seat_reading(c, seat)->running;

@@ -13,9 +13,7 @@
 #define HC_SPARE_ACTIONS 80u
 /* the largest of: a row of the database (31 bytes a member, 153 a far node, and its head); the
  * answer to a batch */
-#define HC_ROW_NODES(c)                                                                            \
-	((c)->lim.ranks_per_domain < HC_NODE_MAX ? (c)->lim.ranks_per_domain : HC_NODE_MAX)
-#define HC_ROW_BYTES(c)   ((c)->lim.ranks_per_domain * 31u + HC_ROW_NODES(c) * 153u + 8192u)
+#define HC_ROW_BYTES(c)   ((c)->lim.ranks_per_domain * (31u + 153u) + 8192u)
 #define HC_SPARE_BYTES(c) (HC_ROW_BYTES(c) > 81920u ? HC_ROW_BYTES(c) : 81920u)
 
 /* Room for one more unit of work: some actions, and the bytes of a large row. */

@@ -137,7 +137,7 @@ static void drop_busy(struct hc_core *c, struct hc_home *h)
 	hc_index_del(&c->home_by_key, h->busy);
 	hc_index_del(&c->home_by_parent, h->busy);
 	hc_home_alarm(c, h, HC_NEVER);
-	hc_pool_put(&c->home_busy_pool, h->busy);
+	hc_pool_put_front(&c->home_busy_pool, h->busy);
 	h->busy = HC_NONE;
 }
 
@@ -305,15 +305,15 @@ void hc_home_unmake(struct hc_core *c, uint64_t id)
 		hc_spans_put(&c->place_spans, h->places, h->order);
 	if (h->name != HC_NONE) {
 		hc_index_del(&c->home_by_name, h->name);
-		hc_pool_put(&c->name_pool, h->name);
+		hc_pool_put_front(&c->name_pool, h->name);
 	}
 	if (h->cause != HC_NONE)
-		hc_pool_put(&c->cause_pool, h->cause);
+		hc_pool_put_front(&c->cause_pool, h->cause);
 	hc_user_release(c, h->uid, HC_CHARGE_HOME);
 	h->id = 0;
 	h->state = HC_W_domain_state_NONE;
 	c->domain_changes++;
-	hc_pool_put(&c->home_pool, n);
+	hc_pool_put_front(&c->home_pool, n);
 }
 
 /* ---- state ---- */

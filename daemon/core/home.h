@@ -90,9 +90,14 @@ void hc_home_learn(struct hc_core *c, const struct hc_roster *t);
 void hc_missing_changed(struct hc_core *c, struct hc_home *h, uint32_t node);
 bool hc_missing_tell(struct hc_core *c, struct hc_home *h);
 void hc_missing_alarm(struct hc_core *c, struct hc_home *h);
+/* Who did not say within the limit that it can take part, as a reason. */
+void hc_missing_prepared(struct hc_core *c, struct hc_home *h, char *text, size_t bytes);
 /* "3 (192.0.2.4, device 1)"; `e` may be NULL. Returns its length, as snprintf does. */
 size_t hc_missing_one(const struct hc_roll_entry *e, uint32_t rank, bool first, char *text,
 		      size_t bytes);
+/* The last sign of life from the node of a rank that has not come: "heard 40 ms ago". */
+void hc_missing_sign(const struct hc_core *c, const struct hc_roll_entry *e, char *text,
+		     size_t bytes);
 /* Of rank `rank` in the table with that hash; NULL: none, or the table is not kept. */
 const struct hc_roll_entry *hc_roll_find(const struct hc_core *c, uint64_t hash_a, uint64_t hash_b,
 					 uint32_t rank);

@@ -46,6 +46,7 @@ void hc_home_learn(struct hc_core *c, const struct hc_roster *t)
 		.hash = {t->hash[0], t->hash[1]}, .nranks = t->nranks, .serial = c->roll_serial};
 	for (i = 0; i < t->nranks; i++, e++) {
 		e->addr = t->ranks[i].addr;
+		e->host = t->servers[t->ranks[i].server].host_ip;
 		e->device = t->ranks[i].device;
 		hc_str_copy(hc_str(t->servers[t->ranks[i].server].name), e->server,
 			    sizeof(e->server));
@@ -764,7 +765,7 @@ void hc_home_form_timeout(struct hc_core *c, struct hc_home *h)
 	int r;
 
 	if (h->step == HOME_PREPARING) {
-		HC_TEXT(text, "a node did not answer PREPARE within prepare_limit_s");
+		hc_missing_prepared(c, h, text, sizeof(text));
 		if (w->channels && w->wait)
 			HC_TEXT(text,
 				"the %u channels of %u MB/s from each rank to the next, that the "

@@ -60,7 +60,7 @@ void hc_home_answer(struct hc_core *c, struct hc_home *h, uint32_t ask, int code
 	send_control_r(c, a->node, a->ticket, code, hc_home_cause(c, h));
 	hc_list_del(&hc_home_busy(c, h)->asks, &c->ask_links, ask);
 	*a = (struct hc_ask){0};
-	hc_pool_put(&c->ask_pool, ask);
+	hc_pool_put_front(&c->ask_pool, ask);
 }
 
 void hc_home_answer_active(struct hc_core *c, struct hc_home *h)
@@ -349,7 +349,7 @@ bool hc_home_departed(struct hc_core *c)
 		return false;
 	send_control_r(c, c->asks[n].node, c->asks[n].ticket, 0, "");
 	hc_list_del(&c->departed, &c->ask_links, n);
-	hc_pool_put(&c->ask_pool, n);
+	hc_pool_put_front(&c->ask_pool, n);
 	return true;
 }
 

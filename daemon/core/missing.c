@@ -9,9 +9,12 @@
  */
 #include "emit.h"
 #include "home.h"
+#include "net.h"
 #include "part.h"
+#include "who.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #define TELL_NS 100000000u
 
@@ -29,6 +32,75 @@ size_t hc_missing_one(const struct hc_roll_entry *e, uint32_t rank, bool first, 
 		n = snprintf(text, bytes, "%s%u (%s%s device %u)", first ? "" : ", ", rank,
 			     addr[0] ? addr : e->server, addr[0] ? "," : "", e->device);
 	return n < 0 ? 0 : (size_t)n;
+}
+
+/* ---- the last sign of life ---- */
+
+/* By its name, or an address by which the table means it. */
+static bool is_it(const struct hc_peer *p, const struct hc_roll_entry *e)
+{
+	const struct hc_addr *a;
+	uint32_t i;
+
+	if (!strncmp(p->name, e->server, sizeof(e->server) - 1))
+		return true;
+	for (i = 0; i < p->nports; i++) {
+		a = &p->ports[i].at.addr;
+		if (a->family && (hc_addr_eq(a, &e->addr) || hc_addr_eq(a, &e->host)))
+			return true;
+	}
+	for (i = 0; i < p->nendpoints; i++)
+		if (e->host.family && hc_addr_eq(&p->endpoints[i].addr, &e->host))
+			return true;
+	return false;
+}
+
+static bool is_here(const struct hc_core *c, const struct hc_roll_entry *e)
+{
+	return !strncmp(c->self.name, e->server, sizeof(e->server) - 1) ||
+	       (e->addr.family && hc_port_of(c, &e->addr) != HC_NONE) ||
+	       (e->host.family && hc_port_of(c, &e->host) != HC_NONE);
+}
+
+static unsigned long long ago_ms(const struct hc_core *c, uint64_t at)
+{
+	return at < c->now ? (c->now - at) / 1000000u : 0;
+}
+
+static void sign_of(const struct hc_core *c, const struct hc_peer *p, char *text, size_t bytes)
+{
+	const uint64_t heard = hc_peer_heard_at(c, p);
+	const unsigned long long since = ago_ms(c, p->since), last = ago_ms(c, heard);
+	const char *why = p->last_error;
+
+	if (p->state == HC_W_node_state_UP)
+		snprintf(text, bytes, "heard %llu ms ago", last);
+	else if (p->state == HC_W_node_state_DAEMON_DOWN)
+		snprintf(text, bytes, "daemon down for %llu ms", since);
+	else if (p->state == HC_W_node_state_HOLD)
+		snprintf(text, bytes, "daemon restarting for %llu ms", since);
+	else if (heard == HC_NEVER)
+		snprintf(text, bytes, "never seen%s%.80s", why[0] ? ": " : "", why);
+	else
+		snprintf(text, bytes, "%s, heard %llu ms ago", hc_word_node_state(p->state), last);
+}
+
+void hc_missing_sign(const struct hc_core *c, const struct hc_roll_entry *e, char *text,
+		     size_t bytes)
+{
+	const struct hc_net *n = c->net;
+	uint32_t i;
+
+	if (is_here(c, e)) {
+		snprintf(text, bytes, "this node");
+		return;
+	}
+	for (i = 0; i < n->peer_pool.fresh; i++)
+		if (n->peers[i].used && is_it(&n->peers[i], e)) {
+			sign_of(c, &n->peers[i], text, bytes);
+			return;
+		}
+	snprintf(text, bytes, "never seen: no node of that name or address is known");
 }
 
 /* ---- at the home ---- */
@@ -77,6 +149,33 @@ bool hc_missing_tell(struct hc_core *c, struct hc_home *h)
 	hc_home_each_node(c, h, send);
 	hc_missing_alarm(c, h);
 	return true;
+}
+
+/* The nodes that are waited for, each with its first rank. */
+void hc_missing_prepared(struct hc_core *c, struct hc_home *h, char *text, size_t bytes)
+{
+	const unsigned long long tenths = c->set.prepare_limit_ns / 100000000u;
+	const struct hc_known_node *n;
+	const char *between = "";
+	size_t at = 0;
+	uint32_t i, node;
+
+	c->node_round++;
+	for (i = 0; i < h->nranks && at + 200 < bytes; i++) {
+		node = hc_who(c, hc_home_place(c, h, i))->node;
+		if (hc_home_place(c, h, i)->heard || c->node_mark[node] == c->node_round)
+			continue;
+		c->node_mark[node] = c->node_round;
+		n = &c->nodes[node];
+		at += (size_t)snprintf(text + at, bytes - at, "%srank %u on node %.64s%s%.60s",
+				       between, i, n->name,
+				       n->away ? ", which cannot be reached: " : "",
+				       n->away ? n->why : "");
+		between = "; ";
+	}
+	snprintf(text + at, bytes - at,
+		 ": no answer to whether it can take part within %llu.%llu s (prepare_limit_s)",
+		 tenths / 10, tenths % 10);
 }
 
 /* ---- at the others ---- */

@@ -196,6 +196,7 @@ struct hc_path {
 	bool fell, held;   /* it was good before this; it is held out */
 	bool port_changed; /* our port may be another than it was */
 	uint32_t port;     /* index (fact.index) of our port */
+	char port_name[16];
 	uint64_t since, made;
 	uint64_t flap_times[8];
 	uint32_t flaps, nflap_times, good_run;
@@ -222,6 +223,7 @@ struct hc_conn {
 	uint64_t stream;               /* theirs */
 	uint64_t cookie;               /* of the daemon that spoke */
 	uint64_t said_stream, said_at; /* ours, as our hello said it, and when */
+	uint32_t said_ports;           /* hash of those that it announced */
 };
 
 /* A refusal that was told, so that it is not told again at once. */
@@ -311,6 +313,7 @@ uint32_t hc_port_of(const struct hc_core *c, const struct hc_addr *addr);
 struct hc_port_slot *hc_port_get(struct hc_core *c, uint32_t index);
 /* Our ports as peer_hello and peer_ports announce them; writes records to c->scratch. */
 void hc_port_announce(struct hc_core *c, struct hc_arr *out);
+uint32_t hc_port_hash(const struct hc_arr *announced);
 /* A dial to that address came back to ourselves. */
 void hc_port_ourselves(struct hc_core *c, const struct hc_addr *addr);
 
@@ -356,6 +359,10 @@ uint32_t hc_peer_new(struct hc_core *c);
 void hc_peer_identify(struct hc_core *c, uint32_t peer, const struct hc_m_peer_hello *m);
 /* The section `from` names the node that `peer` is. */
 void hc_peer_merge(struct hc_core *c, uint32_t from, uint32_t peer);
+/* A hello came from there: is the node that of a section that could not be reached yet? */
+void hc_peer_claim(struct hc_core *c, uint32_t peer, const struct hc_addr *from);
+/* It would be dialled, and is the section of a node that is connected: merged, its slot is gone. */
+bool hc_peer_claimed(struct hc_core *c, uint32_t peer);
 /* We are the one of the two that chooses the connection. */
 static inline bool hc_peer_chooses(const struct hc_core *c, const struct hc_peer *p)
 {

@@ -141,7 +141,7 @@ static bool path_row(struct hc_view_page *g, const struct hc_path *h, const stru
 {
 	struct hc_core *c = g->c;
 	const struct hc_port_slot *port = hc_port_get(c, h->port);
-	char local[HC_ENDPOINT_TEXT_MAX], remote[HC_ENDPOINT_TEXT_MAX];
+	char local[HC_ENDPOINT_TEXT_MAX], remote[HC_ENDPOINT_TEXT_MAX], gone[32];
 	struct hc_m_view_path r = {
 		.node = hc_str(p->name),
 		.id = h->id,
@@ -171,6 +171,10 @@ static bool path_row(struct hc_view_page *g, const struct hc_path *h, const stru
 		.load_percent = port ? port->load_percent : 0,
 		.refused = h->refused};
 
+	if (!port && h->port_name[0]) {
+		snprintf(gone, sizeof(gone), "%s (gone)", h->port_name);
+		r.port = hc_str(gone);
+	}
 	percentiles(h, &r.rtt_p50_us, &r.rtt_p99_us);
 	return hc_view_put(g, &r);
 }

@@ -59,7 +59,7 @@ static void drop_busy(struct hc_core *c, struct hc_part *p)
 		return;
 	hc_assert(!b->queued && !b->step && !b->asks.count);
 	hc_part_alarm(c, p, HC_NEVER);
-	hc_pool_put(&c->part_busy_pool, p->busy);
+	hc_pool_put_front(&c->part_busy_pool, p->busy);
 	p->busy = HC_NONE;
 }
 
@@ -192,10 +192,10 @@ void hc_part_free(struct hc_core *c, struct hc_part *p)
 		hc_spans_put(&c->seat_spans, p->seats, p->order);
 	if (p->name != HC_NONE) {
 		hc_index_del(&c->part_by_name, p->name);
-		hc_pool_put(&c->name_pool, p->name);
+		hc_pool_put_front(&c->name_pool, p->name);
 	}
 	if (p->cause != HC_NONE)
-		hc_pool_put(&c->cause_pool, p->cause);
+		hc_pool_put_front(&c->cause_pool, p->cause);
 	p->name = p->cause = p->seats = HC_NONE;
 	hc_sync_part_over(c, p);
 	hc_user_release(c, p->uid, HC_CHARGE_PART);
@@ -455,16 +455,15 @@ static void answer_prepare(struct hc_core *c, struct hc_part *p, uint32_t node, 
 	hc_emit_send(c, node, &hc_desc_prepared, &m);
 }
 
-/* Store this node's row; the part goes on with its step when it is. */
-static void store(struct hc_core *c, struct hc_part *p, enum hc_part_step step)
+/* The answer to PREPARE waits for the row. */
+static void store_prepared(struct hc_core *c, struct hc_part *p)
 {
 	struct hc_part_busy *b = hc_part_busy(c, p);
 
-	b->stored = hc_row_put_part(
-		c, p, step == PART_COMMITTING ? (uint8_t)HC_W_domain_state_ACTIVE : p->state);
+	b->stored = hc_row_put_part(c, p);
 	if (!b->step)
 		hc_list_push(&c->storing, &c->store_links, hc_part_busy_number(c, p));
-	b->step = (uint8_t)step;
+	b->step = PART_PREPARING;
 }
 
 void hc_part_on_prepare(struct hc_core *c, uint32_t node, const struct hc_m_prepare *m)
@@ -509,7 +508,7 @@ void hc_part_reserved(struct hc_core *c, struct hc_part *p, bool persist, int co
 		answer_prepare(c, p, p->home_node, code, retry_ms, text);
 		return;
 	}
-	store(c, p, PART_PREPARING);
+	store_prepared(c, p);
 	hc_part_await_home(c, p);
 }
 
@@ -546,10 +545,10 @@ void hc_part_on_commit(struct hc_core *c, uint32_t node, const struct hc_m_commi
 	p->nranks = m->nranks;
 	if (m->number > p->number) /* told again after a restart it has none */
 		p->number = m->number;
-	if (m->stored && node == HC_SELF_NODE)
-		open_part(c, p);
-	else
-		store(c, p, PART_COMMITTING);
+	open_part(c, p);
+	/* not waited for: should it be lost, what was prepared is stored, and the home knows */
+	if (!m->stored || node != HC_SELF_NODE)
+		hc_row_put_part(c, p);
 }
 
 void hc_part_stored(struct hc_core *c, struct hc_part *p)
@@ -563,12 +562,6 @@ void hc_part_stored(struct hc_core *c, struct hc_part *p)
 	case PART_PREPARING:
 		b->prepared = true;
 		answer_prepare(c, p, p->home_node, 0, HC_NONE, "");
-		return;
-	case PART_COMMITTING:
-		open_part(c, p);
-		if (b->missed)
-			hc_part_say(c, p);
-		b->missed = false;
 		return;
 	}
 }
@@ -629,8 +622,6 @@ void hc_part_on_state(struct hc_core *c, uint32_t node, const struct hc_m_state 
 	char name[HC_NAME_MAX + 1];
 	bool closes, same, drains;
 
-	if (p && hc_part_now(c, p)->step == PART_COMMITTING)
-		hc_part_busy(c, p)->missed = true;
 	if (!p || p->epoch != m->epoch || m->number <= p->number ||
 	    p->state < HC_W_domain_state_ACTIVE || m->state < HC_W_domain_state_ACTIVE ||
 	    m->state > HC_W_domain_state_DRAINING)

@@ -254,8 +254,6 @@ void hc_part_on_cut_ask(struct hc_core *c, uint32_t node, const struct hc_m_cut_
 	struct hc_part_busy *b;
 	bool first;
 
-	if (p && hc_part_now(c, p)->step == PART_COMMITTING)
-		hc_part_busy(c, p)->missed = true;
 	if (!p || p->epoch != m->epoch || m->number <= p->number ||
 	    p->state < HC_W_domain_state_ACTIVE || p->state > HC_W_domain_state_DRAINING)
 		return;
@@ -448,7 +446,7 @@ bool hc_part_answer_leave(struct hc_core *c, struct hc_part *p, uint32_t seat, i
 			continue;
 		hc_list_del(&hc_part_busy(c, p)->asks, &c->ask_links, n);
 		*a = (struct hc_ask){0};
-		hc_pool_put(&c->ask_pool, n);
+		hc_pool_put_front(&c->ask_pool, n);
 	}
 	hc_part_rest(c, p);
 	return true;

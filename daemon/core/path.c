@@ -84,6 +84,15 @@ static uint32_t local_mtu(const struct hc_core *c, uint32_t port)
 	return p ? hc_path_clamp_mtu(p->fact.mtu) : 0;
 }
 
+/* It is told also when the port is gone. */
+static void keep_port_name(const struct hc_core *c, struct hc_path *path)
+{
+	const struct hc_port_slot *p = port_of(c, path->port);
+
+	if (p)
+		hc_str_copy(hc_str(p->fact.name), path->port_name, sizeof(path->port_name));
+}
+
 static struct hc_far_port *far_of(struct hc_peer *peer, const struct hc_endpoint *at)
 {
 	uint32_t i;
@@ -116,6 +125,7 @@ static void fill(struct hc_core *c, struct hc_path *p, const struct hc_far_port 
 	p->odd = true;
 	p->since = p->made = p->judge_from = c->now;
 	p->their_wish_ns = peer->wish_ns;
+	keep_port_name(c, p);
 	p->local_mtu = local_mtu(c, p->port);
 	p->far_mtu = far ? hc_path_clamp_mtu(far->mtu) : 0;
 	p->mtu_hint = far ? far->route_mtu : 0;
@@ -357,7 +367,6 @@ static void no_route(struct hc_core *c, struct hc_far_port *far)
 	hc_path_event(c, far->path, PATH_EV_GONE, HC_W_path_cause_NO_ROUTE, text);
 }
 
-/* The path of a far port, made or changed as its route says. */
 /* The port was removed and added again, or the address moved: what is told of the old one is past.
  */
 static void move_to(struct hc_core *c, uint32_t x, uint32_t port)
@@ -367,10 +376,12 @@ static void move_to(struct hc_core *c, uint32_t x, uint32_t port)
 	if (p->port == port)
 		return;
 	p->port = port;
+	keep_port_name(c, p);
 	p->port_changed = true;
 	hc_path_look_by(c->net, x, c->now);
 }
 
+/* The path of a far port, made or changed as its route says. */
 static void settle_one(struct hc_core *c, uint32_t peer, struct hc_far_port *far)
 {
 	struct hc_net *n = c->net;

@@ -484,6 +484,8 @@ void hc_peer_timeout(struct hc_core *c, uint32_t peer)
 		grace_over(c, peer);
 	if (p->watch_at <= c->now)
 		hc_peer_watch_timeout(c, peer);
+	if (p->dial_at <= c->now && hc_peer_claimed(c, peer))
+		return;
 	if (p->dial_at <= c->now)
 		hc_peer_dial(c, peer);
 	hc_peer_arm(c, peer);

@@ -330,3 +330,52 @@ void hc_peer_merge(struct hc_core *c, uint32_t from, uint32_t peer)
 	hc_str_copy(hc_str(text), f->last_error, sizeof(f->last_error));
 	hc_peer_arm(c, from);
 }
+
+/* It announces the address that the section names, and came from there or has its name. */
+static bool is_of(const struct hc_peer *f, const struct hc_peer *p, const struct hc_addr *from)
+{
+	uint32_t i, k;
+
+	for (i = 0; i < f->nendpoints; i++) {
+		if (!hc_addr_eq(&f->endpoints[i].addr, from) && strcmp(f->section, p->name) != 0)
+			continue;
+		for (k = 0; k < p->nports; k++)
+			if (hc_endpoint_eq(&f->endpoints[i], &p->ports[k].at))
+				return true;
+	}
+	return false;
+}
+
+/* While it is dialled, the hello that comes there says more, and its end must not be two ends. */
+static bool waits(const struct hc_peer *f)
+{
+	return f->used && f->configured && !f->known && !f->dialled && f->twin == HC_NONE;
+}
+
+void hc_peer_claim(struct hc_core *c, uint32_t peer, const struct hc_addr *from)
+{
+	const struct hc_net *n = c->net;
+	uint32_t i;
+
+	for (i = 0; i < n->peer_pool.fresh; i++)
+		if (i != peer && waits(&n->peers[i]) && is_of(&n->peers[i], &n->peers[peer], from))
+			hc_peer_merge(c, i, peer);
+}
+
+bool hc_peer_claimed(struct hc_core *c, uint32_t peer)
+{
+	const struct hc_net *n = c->net;
+	const struct hc_peer *p;
+	uint32_t i;
+
+	if (!waits(&n->peers[peer]))
+		return false;
+	for (i = 0; i < n->peer_pool.fresh; i++) {
+		p = &n->peers[i];
+		if (p->used && p->known && p->conn && is_of(&n->peers[peer], p, &p->address.addr)) {
+			hc_peer_merge(c, peer, i);
+			return true;
+		}
+	}
+	return false;
+}

@@ -370,6 +370,9 @@ static void done(struct hc_core *c, struct hc_conn *k, const struct hc_m_peer_we
 	p->conn_since = c->now;
 	p->address = known_as(p, &k->remote);
 	new_keys(c, k);
+	/* who is dialled hears of a change by the hello, unless that went before it */
+	if (c->net->ports_chosen && k->said_ports != c->net->last_own)
+		hc_peer_busy(c, peer, PEER_PORTS);
 	hc_peer_up(c, peer);
 	if (p->fresh)
 		hc_again(c, p->node);

@@ -62,6 +62,7 @@ void hc_hello_say(struct hc_core *c, struct hc_conn *k)
 		k->said = true;
 	}
 	hc_port_announce(c, &m.ports);
+	k->said_ports = hc_port_hash(&m.ports);
 	hc_conn_send(c, k->number, 0, 0, &hc_desc_peer_hello, &m);
 }
 
@@ -305,14 +306,34 @@ static void moved(struct hc_core *c, struct hc_conn *k, uint32_t who)
 
 static bool has_room(const struct hc_core *c, const uint8_t id[16])
 {
-	return c->nnodes < HC_NODE_MAX || hc_core_find_node(c, id) != HC_NONE;
+	return c->nnodes < hc_node_max(&c->lim) || hc_core_find_node(c, id) != HC_NONE;
+}
+
+/* Which of the two limits it is: peers that are here, or nodes that ever were. */
+static const char *full_text(const struct hc_core *c, const struct hc_conn *k,
+			     const struct hc_m_peer_hello *m, char text[320])
+{
+	char at[HC_ENDPOINT_TEXT_MAX];
+	int n;
+
+	n = snprintf(text, 320, "node %.*s at %s is one too many for node %.64s: ",
+		     m->name.len < 64 ? (int)m->name.len : 64, m->name.p,
+		     hc_endpoint_text(&k->remote, at), c->self.name);
+	if (has_room(c, m->node_id.b))
+		snprintf(text + n, 320 - (size_t)n, "peers_max = %u", c->lim.peers);
+	else
+		snprintf(text + n, 320 - (size_t)n,
+			 "it has met %u others since it started, and remembers no more "
+			 "(2 x peers_max)",
+			 hc_node_max(&c->lim) - 1);
+	return text;
 }
 
 /* The peer whose hello it is; HC_NONE: it was dealt with. */
 static uint32_t peer_of(struct hc_core *c, struct hc_conn *k, const struct hc_m_peer_hello *m)
 {
 	uint32_t who = hc_peer_find(c, m->node_id.b), from = k->peer;
-	char text[320], at[HC_ENDPOINT_TEXT_MAX];
+	char text[320];
 
 	if (from != HC_NONE && who != from && hc_peer_get(c, from)->known) {
 		moved(c, k, who);
@@ -321,10 +342,7 @@ static uint32_t peer_of(struct hc_core *c, struct hc_conn *k, const struct hc_m_
 	if (who == HC_NONE && has_room(c, m->node_id.b))
 		who = from == HC_NONE ? hc_peer_new(c) : from;
 	if (who == HC_NONE) {
-		HC_TEXT(text, "node %.*s at %s is one too many for node %.64s: peers_max = %u",
-			m->name.len < 64 ? (int)m->name.len : 64, m->name.p,
-			hc_endpoint_text(&k->remote, at), c->self.name, c->lim.peers);
-		refuse(c, k, HC_W_refusal_FULL, text);
+		refuse(c, k, HC_W_refusal_FULL, full_text(c, k, m, text));
 		return HC_NONE;
 	}
 	hc_conn_own(c, k, who);
@@ -339,6 +357,7 @@ static void accept(struct hc_core *c, struct hc_conn *k, uint32_t peer,
 	struct hc_peer *p = hc_peer_get(c, peer);
 
 	hc_peer_identify(c, peer, m);
+	hc_peer_claim(c, peer, &k->remote.addr);
 	if (p->state == HC_W_node_state_UNKNOWN || p->state == HC_W_node_state_REFUSED) {
 		p->state = HC_W_node_state_CONNECTING;
 		p->since = c->now;

@@ -134,7 +134,7 @@ static bool announce(struct hc_core *c, struct hc_arr *out, const struct hc_port
 	return !hc_arr_put(out, c->scratch, HC_OUT_BYTES, &hc_desc_node_port, HC_PROTO_MAX, &m);
 }
 
-static uint32_t hash_of(const struct hc_arr *ports)
+uint32_t hc_port_hash(const struct hc_arr *ports)
 {
 	const struct hc_hash_key key = {0, 0};
 
@@ -152,7 +152,7 @@ void hc_port_announce(struct hc_core *c, struct hc_arr *out)
 		for (k = 0; n->ports[i].fact.present && k < n->ports[i].fact.naddrs; k++)
 			if (out->count < ANNOUNCE_MAX && usable(c, &n->ports[i], k))
 				hc_assert(announce(c, out, &n->ports[i], k));
-	n->own_odd = n->own_odd || hash_of(out) != n->last_own;
+	n->own_odd = n->own_odd || hc_port_hash(out) != n->last_own;
 }
 
 /* ---- what people are told ---- */
@@ -224,7 +224,7 @@ void hc_port_timeout(struct hc_core *c)
 		return;
 	n->ports_chosen = true;
 	n->own_odd = false;
-	n->last_own = hash_of(&own);
+	n->last_own = hc_port_hash(&own);
 	hc_peer_tell_ports(c);
 }
 

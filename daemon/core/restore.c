@@ -20,9 +20,9 @@
 /* A row, and what its nodes are here. */
 struct taken {
 	const struct hc_m_domain_row *m;
-	uint32_t home;               /* HC_SELF_NODE: the home is here */
-	uint32_t nodes[HC_NODE_MAX]; /* of the row, from 1 on; 0 is this one */
-	uint32_t here;               /* members on this node */
+	uint32_t home;   /* HC_SELF_NODE: the home is here */
+	uint32_t *nodes; /* c->row_nodes: of the row, from 1 on; 0 is this one */
+	uint32_t here;   /* members on this node */
 };
 
 static bool is_elsewhere(const struct hc_m_domain_row *m)
@@ -91,7 +91,8 @@ static const char *nodes(struct hc_core *c, struct taken *t)
 	t->home = HC_SELF_NODE;
 	if (is_elsewhere(m) && !node_of(c, m->home_id.b, m->home, m->home_incarnation, &t->home))
 		return "its home is no node that this one can know";
-	while (n + 1 < HC_NODE_MAX && hc_arr_next(&a, &hc_desc_far_node, HC_PROTO_MAX, &f))
+	t->nodes = c->row_nodes;
+	while (n < c->lim.ranks_per_domain && hc_arr_next(&a, &hc_desc_far_node, HC_PROTO_MAX, &f))
 		if (!node_of(c, f.id.b, f.name, f.incarnation, &t->nodes[++n]))
 			return "one of its nodes is none that this one can know";
 	t->here = m->at.count ? 0 : m->members.count;

@@ -168,13 +168,13 @@ static uint8_t stored_state(uint8_t state)
 	return state == HC_W_domain_state_SUSPENDED ? (uint8_t)HC_W_domain_state_ACTIVE : state;
 }
 
-uint64_t hc_row_put_part(struct hc_core *c, struct hc_part *p, uint8_t state)
+uint64_t hc_row_put_part(struct hc_core *c, struct hc_part *p)
 {
 	const struct hc_known_node *n = &c->nodes[p->home_node];
 	struct maker m = {.c = c,
 			  .row = {.id = p->id,
 				  .epoch = p->epoch,
-				  .state = stored_state(state),
+				  .state = stored_state(p->state),
 				  .number = p->number,
 				  .uid = p->uid,
 				  .nranks = p->nranks,
@@ -204,5 +204,5 @@ uint64_t hc_row_put_part(struct hc_core *c, struct hc_part *p, uint8_t state)
 void hc_row_changed(struct hc_core *c, struct hc_part *p)
 {
 	if (p->kept && p->home_node != HC_SELF_NODE && p->state < HC_W_domain_state_DESTROYED)
-		hc_row_put_part(c, p, p->state);
+		hc_row_put_part(c, p);
 }

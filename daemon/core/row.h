@@ -17,7 +17,7 @@
 
 /* Put the row; return its number. */
 uint64_t hc_row_put_home(struct hc_core *c, struct hc_home *h, uint8_t state);
-uint64_t hc_row_put_part(struct hc_core *c, struct hc_part *p, uint8_t state);
+uint64_t hc_row_put_part(struct hc_core *c, struct hc_part *p);
 /* The same, of a part with its home elsewhere that has a row already: something has changed. */
 void hc_row_changed(struct hc_core *c, struct hc_part *p);
 

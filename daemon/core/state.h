@@ -34,7 +34,6 @@
 
 #define HC_PART_NAME  128u /* with the NUL */
 #define HC_CAUSE_MAX  384u /* with the NUL; longer causes are cut */
-#define HC_NODE_MAX   1024u
 #define HC_SELF_NODE  0u
 #define HC_RING_BYTES (512u * 1024u)
 #define HC_RING_SPARE (16u * 1024u) /* room that a request may need */
@@ -148,7 +147,7 @@ struct hc_part {
 	uint32_t name;          /* of core->names, HC_NONE */
 	uint32_t cause;         /* cell of core->causes, HC_NONE */
 	uint32_t busy;          /* of core->part_busy, HC_NONE at rest */
-	uint16_t home_node;
+	uint32_t home_node;
 	uint8_t order, state, priority, weight;
 	bool published;
 	bool kept;   /* rows of this part itself are stored, or on their way */
@@ -157,7 +156,7 @@ struct hc_part {
 	uint32_t home_life;
 };
 
-enum hc_part_step { PART_NOTHING, PART_PREPARING, PART_COMMITTING };
+enum hc_part_step { PART_NOTHING, PART_PREPARING };
 
 #define HC_MISSING 16u /* ranks that have not come, as other nodes than the home are told them */
 struct hc_part_busy {
@@ -166,9 +165,8 @@ struct hc_part_busy {
 	uint64_t list_a, list_b; /* while forming: of the first joiner here, 0 = none */
 	struct hc_wish wish;     /* the same, as its limit */
 	uint32_t timeout_ms;
-	uint64_t parent; /* of a sub-domain */
-	bool prepared;   /* while activating: reserved and stored */
-	bool missed;     /* while the commit is stored: the home has said more */
+	uint64_t parent;                                 /* of a sub-domain */
+	bool prepared;                                   /* while activating: reserved and stored */
 	uint32_t arrived, nmissing, missing[HC_MISSING]; /* while forming, once the home told it */
 	bool told;
 	uint64_t cut;
@@ -337,7 +335,7 @@ struct hc_batch {
 /* What the last rank tables of this node said of their ranks: names for those who do not come. */
 #define HC_ROLLS 32u
 struct hc_roll_entry {
-	struct hc_addr addr;
+	struct hc_addr addr, host; /* of the device; host_ip of its server */
 	uint32_t device;
 	char server[36];
 };
@@ -411,7 +409,16 @@ struct hc_drain {
 	uint64_t until;
 };
 
-/* A node that something was heard of, by number; 0 is this one. Never forgotten. */
+#define HC_NODES_ALONE 1024u /* of a core that has no peers of its own, and is told of nodes */
+/*
+ * A node that something was heard of, by number; 0 is this one. Itself, its peers, and as many that
+ * were its peers: domains name them, so none is forgotten.
+ */
+static inline uint32_t hc_node_max(const struct hc_limits *lim)
+{
+	return lim->peers ? 2 * lim->peers + 1 : HC_NODES_ALONE;
+}
+
 struct hc_known_node {
 	uint8_t id[16];
 	uint32_t peer; /* of core->net, HC_NONE */
@@ -584,11 +591,12 @@ struct hc_core {
 	struct hc_known_node *nodes;
 	uint32_t nnodes;
 	uint32_t *node_mark, node_round; /* nodes met in this round of hc_home_each_node */
-	uint32_t sums;                   /* nodes to which pages of a comparison go */
-	uint32_t agains;                 /* nodes that begin anew with this one */
-	uint32_t mark;                   /* of the round of notifications under way */
-	uint64_t away_at;                /* next node to be given up, HC_NEVER */
-	uint32_t sweep;                  /* next domain to be looked at, while `sweeping` */
+	uint32_t *row_nodes; /* of a row that is being read: its nodes by their number in it */
+	uint32_t sums;       /* nodes to which pages of a comparison go */
+	uint32_t agains;     /* nodes that begin anew with this one */
+	uint32_t mark;       /* of the round of notifications under way */
+	uint64_t away_at;    /* next node to be given up, HC_NEVER */
+	uint32_t sweep;      /* next domain to be looked at, while `sweeping` */
 	bool sweeping;
 
 	uint8_t *ring; /* messages to this node itself */

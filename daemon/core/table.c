@@ -55,6 +55,17 @@ void hc_pool_put(struct hc_pool *p, uint32_t number)
 	p->used--;
 }
 
+void hc_pool_put_front(struct hc_pool *p, uint32_t number)
+{
+	hc_assert(number < p->fresh);
+	hc_assert(p->used > 0);
+	p->next[number] = p->head;
+	p->head = number + 1;
+	if (!p->tail)
+		p->tail = number + 1;
+	p->used--;
+}
+
 bool hc_pool_claim(struct hc_pool *p, uint32_t number)
 {
 	hc_assert(!p->head);
@@ -98,7 +109,7 @@ void hc_index_init_(struct hc_index *x, struct hc_mem *m, uint32_t cap, const vo
 			       .at = (uint32_t)at,
 			       .wide = (uint32_t)wide,
 			       .used = BUCKETS_MIN,
-			       .cap = cap + BUCKETS_MIN};
+			       .cap = 2 * cap + BUCKETS_MIN};
 	x->bucket = hc_mem_take(m, x->cap, sizeof(*x->bucket));
 	x->link = hc_mem_take(m, cap, sizeof(*x->link));
 }
@@ -157,8 +168,8 @@ static void grow(struct hc_index *x)
 void hc_index_expect(struct hc_index *x, uint32_t count)
 {
 	hc_assert(!x->count);
-	if (count > x->used)
-		x->used = count < x->cap ? count : x->cap;
+	if (2 * count > x->used)
+		x->used = 2 * count < x->cap ? 2 * count : x->cap;
 }
 
 void hc_index_add_in(struct hc_index *x, uint32_t number)
@@ -166,7 +177,7 @@ void hc_index_add_in(struct hc_index *x, uint32_t number)
 	uint32_t *b;
 
 	hc_assert(!x->link[number]);
-	if (++x->count > x->used && x->used < x->cap)
+	for (x->count++; 2 * x->count > x->used && x->used < x->cap;)
 		grow(x);
 	b = &x->bucket[place_of(key_of(x, number), x->used)];
 	x->link[number] = *b < 2 ? 1 : *b;

@@ -4,12 +4,14 @@
  *
  * hc_mem     cuts one region into arrays.
  * hc_pool    numbered items with a FIFO of free numbers: the number freed longest ago is used
- *            next, so that an old number stays dead as long as possible.
+ *            next, so that an old number stays dead as long as possible. What nobody knows by its
+ *            number any more is put back in front: its memory is still in the cache.
  * hc_index   finds an item's number by a key, mostly one that the item itself holds: so it costs
- *            eight bytes an item. Chained; one more bucket comes into use with each item (linear
- * hashing), so few items touch little memory and no moment rehashes all. hc_spans   runs of 2^k
- * neighbouring items; larger free runs are split, never merged again. hc_list    doubly linked
- * lists of numbers through a link array.
+ *            twelve bytes an item. Chained; two more buckets come into use with each item (linear
+ *            hashing), so few items touch little memory and no moment rehashes all, and a key that
+ *            is not there mostly costs the look at its bucket.
+ * hc_spans   runs of 2^k neighbouring items; larger free runs are split, never merged again.
+ * hc_list    doubly linked lists of numbers through a link array.
  *
  * Numbers are 32-bit; HC_NONE is no item. Memory is touched only as it is used.
  */
@@ -34,6 +36,7 @@ struct hc_pool {
 void hc_pool_init(struct hc_pool *p, struct hc_mem *m, uint32_t cap);
 uint32_t hc_pool_get(struct hc_pool *p); /* HC_NONE when full */
 void hc_pool_put(struct hc_pool *p, uint32_t number);
+void hc_pool_put_front(struct hc_pool *p, uint32_t number);
 /* While a pool is being filled again: take that number (false: taken, or too large); then settle
  * once, before the first get. */
 bool hc_pool_claim(struct hc_pool *p, uint32_t number);

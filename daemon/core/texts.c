@@ -24,7 +24,7 @@ void hc_cause_set(struct hc_core *c, uint32_t *cell, struct hc_str text)
 {
 	if (!text.len) {
 		if (*cell != HC_NONE)
-			hc_pool_put(&c->cause_pool, *cell);
+			hc_pool_put_front(&c->cause_pool, *cell);
 		*cell = HC_NONE;
 		return;
 	}

@@ -62,7 +62,7 @@ void hc_who_drop(struct hc_core *c, struct hc_place *pl)
 	hc_assert(who->places > 0);
 	if (!--who->places) {
 		hc_index_del(&c->who_index, pl->who);
-		hc_pool_put(&c->who_pool, pl->who);
+		hc_pool_put_front(&c->who_pool, pl->who);
 	}
 	pl->who = 0;
 }

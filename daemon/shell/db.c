@@ -231,7 +231,8 @@ static int tune(struct hc_db *db)
 			"PRAGMA synchronous=NORMAL;"
 			"PRAGMA wal_autocheckpoint=1000;"
 			"PRAGMA journal_size_limit=4194304;"
-			"PRAGMA temp_store=MEMORY;");
+			"PRAGMA temp_store=MEMORY;"
+			"PRAGMA cache_size=-256;"); /* KiB: rows are written, not read */
 }
 
 static bool is_small(const char *path)
@@ -256,7 +257,7 @@ static int read_row(struct hc_db *db, sqlite3_stmt *s, int64_t *last)
 	if (!id || seq <= *last || sqlite3_column_type(s, 1) != SQLITE_BLOB)
 		return -EIO;
 	*last = seq;
-	if (!hc_dbids_put(&db->ids, id, seq) ||
+	if (!hc_dbids_note(&db->ids, id, seq) ||
 	    !hc_dbrows_add(&db->rows, id, row, (size_t)sqlite3_column_bytes(s, 1)))
 		return -ENOMEM;
 	return 0;
@@ -644,6 +645,8 @@ int hc_db_del_domain(struct hc_db *db, uint64_t id)
 {
 	int64_t seq = hc_dbids_find(&db->ids, id);
 
+	if (seq < 0)
+		return -ENOMEM;
 	if (!seq) { /* never stored; or its deletion was rolled back, and is tried again */
 		bind_u64(db, S_DEL_ID, 1, id);
 		return run(db, S_DEL_ID);

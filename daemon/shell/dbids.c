@@ -23,15 +23,11 @@ static struct hc_dbids_entry *place(const struct hc_dbids *m, uint64_t id)
 	return &m->at[i];
 }
 
-int64_t hc_dbids_find(const struct hc_dbids *m, uint64_t id)
-{
-	return m->cap ? place(m, id)->row : 0;
-}
-
 /* Into a table as large as what lives needs; what was taken away stays behind. */
 static bool rehash(struct hc_dbids *m)
 {
 	struct hc_dbids old = *m;
+	struct hc_dbids_entry *e;
 	size_t cap = CAP_MIN, i;
 
 	while (cap < 2 * (old.live + 1))
@@ -42,19 +38,50 @@ static bool rehash(struct hc_dbids *m)
 		return false;
 	}
 	m->cap = cap;
-	m->used = old.live;
-	for (i = 0; i < old.cap; i++)
-		if (old.at[i].row)
-			*place(m, old.at[i].id) = old.at[i];
+	m->used = 0;
+	for (i = 0; i < (old.noted ? old.noted : old.cap); i++) {
+		if (!old.at[i].row)
+			continue;
+		e = place(m, old.at[i].id);
+		m->used += !e->id;
+		*e = old.at[i];
+	}
+	m->live = m->used; /* a damaged file may name an id twice: the last one counts */
+	m->noted = 0;
 	free(old.at);
 	return true;
 }
 
-bool hc_dbids_put(struct hc_dbids *m, uint64_t id, int64_t row)
+bool hc_dbids_note(struct hc_dbids *m, uint64_t id, int64_t row)
+{
+	size_t cap = m->cap ? 2 * m->cap : CAP_MIN;
+	struct hc_dbids_entry *at = m->at;
+
+	hc_assert(id && row > 0 && m->noted == m->live);
+	if (m->noted == m->cap) {
+		at = reallocarray(m->at, cap, sizeof(*at));
+		if (!at)
+			return false;
+		m->at = at;
+		m->cap = cap;
+	}
+	at[m->noted++] = (struct hc_dbids_entry){id, row};
+	m->live = m->noted;
+	if (row >= m->next)
+		m->next = row + 1;
+	return true;
+}
+
+/* What was noted becomes a table. */
+static bool ready(struct hc_dbids *m)
+{
+	return !m->noted || rehash(m);
+}
+
+static bool put(struct hc_dbids *m, uint64_t id, int64_t row)
 {
 	struct hc_dbids_entry *e;
 
-	hc_assert(id && row > 0);
 	if (3 * (m->used + 1) > 2 * m->cap && !rehash(m))
 		return false;
 	e = place(m, id);
@@ -66,19 +93,26 @@ bool hc_dbids_put(struct hc_dbids *m, uint64_t id, int64_t row)
 	return true;
 }
 
+int64_t hc_dbids_find(struct hc_dbids *m, uint64_t id)
+{
+	if (!ready(m))
+		return -1;
+	return m->cap ? place(m, id)->row : 0;
+}
+
 int64_t hc_dbids_row(struct hc_dbids *m, uint64_t id)
 {
 	int64_t row = hc_dbids_find(m, id);
 
 	if (row)
-		return row;
+		return row > 0 ? row : 0;
 	row = m->next ? m->next : 1;
-	return hc_dbids_put(m, id, row) ? row : 0;
+	return put(m, id, row) ? row : 0;
 }
 
 void hc_dbids_del(struct hc_dbids *m, uint64_t id)
 {
-	struct hc_dbids_entry *e = m->cap ? place(m, id) : NULL;
+	struct hc_dbids_entry *e = ready(m) && m->cap ? place(m, id) : NULL;
 
 	if (!e || !e->row)
 		return;

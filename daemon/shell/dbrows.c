@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rows between the file and the core; see dbrows.h. */
+/*
+ * Rows between the file and the core; see dbrows.h. They live for some milliseconds: what does not
+ * fit into a first small piece gets large pages where there are any, a fault for each and not 512.
+ */
 #include <string.h>
 #include <sys/mman.h>
 #include "dbrows.h"
 
 #define PIECE_BYTES ((size_t)256 * 1024)
+#define LARGE_BYTES ((size_t)2 * 1024 * 1024) /* a page of the large kind */
 #define ALIGN       8u
 
 struct hc_dbrows_piece {
@@ -25,14 +29,16 @@ static size_t padded(size_t n)
 static bool more(struct hc_dbrows *rows, size_t need)
 {
 	struct hc_dbrows_piece *p;
-	size_t size = PIECE_BYTES;
+	size_t size = rows->first ? LARGE_BYTES : PIECE_BYTES;
 
 	while (size < sizeof(*p) + need)
 		size *= 2;
-	p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1,
-		 0);
+	p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (p == MAP_FAILED)
 		return false;
+	if (size >= LARGE_BYTES)
+		madvise(p, size, MADV_HUGEPAGE);
+	madvise(p, size, MADV_POPULATE_WRITE); /* older kernels: fault by fault */
 	*p = (struct hc_dbrows_piece){.used = sizeof(*p), .size = size};
 	if (rows->last)
 		rows->last->next = p;

@@ -13,6 +13,7 @@
 #include "log.h"
 #include "loop.h"
 #include "loopnet.h"
+#include "restores.h"
 #include "rings.h"
 #include "sd.h"
 #include "syncpages.h"
@@ -20,6 +21,7 @@
 #define WARM_ROWS  256u /* fewer cost nothing worth a call */
 #define SECOND_NS  1000000000u
 #define SCANS_TURN 4096u /* samples taken in one turn at most */
+#define WRITE_TURN 256u  /* records of a start written in one turn */
 
 struct scan {
 	uint64_t session, domain, started;
@@ -63,6 +65,7 @@ struct hc_loop {
 	uint32_t scan_first, scan_count, scan_cap;
 	struct dead *dead;
 	size_t ndead, dead_cap;
+	struct hc_restores restores;
 	struct hc_syncpages syncs;
 	int brought; /* the page that came with the request under way, or -1 */
 
@@ -140,6 +143,14 @@ static void do_reply(struct hc_loop *l, const struct hc_action *a)
 		hc_ctl_reply(l->ctl, a->session, a->bytes, a->len, fd);
 }
 
+/* Records of the start that wait; what is left behind the last of them is of nobody. */
+static void write_restored(struct hc_loop *l, uint32_t most)
+{
+	hc_restores_write(&l->restores, l->pages, l->start, l->locked, most);
+	if (l->begun && !hc_restores_left(&l->restores))
+		hc_restores_sweep(l->pages, l->start);
+}
+
 static void do_publish(struct hc_loop *l, const struct hc_action *a)
 {
 	struct hc_page_record *record;
@@ -159,6 +170,10 @@ static void do_publish(struct hc_loop *l, const struct hc_action *a)
 	};
 	int r;
 
+	if (!l->begun && hc_restores_note(&l->restores, a))
+		return;
+	if (hc_restores_left(&l->restores))
+		write_restored(l, UINT32_MAX);
 	r = hc_pages_record(l->pages, a->u.publish.uid, a->u.publish.slot, &record);
 	if (r) {
 		hc_log(HC_LOG_ERROR, "a state record cannot be written: %s",
@@ -270,8 +285,17 @@ static void do_register(struct hc_loop *l, const struct hc_action *a)
 		       r < 0 ? strerror(-r) : "no such slot");
 }
 
+/* May a client conclude from it what a record says? The answer to a hello speaks of no domain. */
+static bool speaks(const struct hc_action *a)
+{
+	return (a->kind == HC_ACT_REPLY && a->u.reply.grant != HC_GRANT_ARENA) ||
+	       a->kind == HC_ACT_NOTIFY || a->kind == HC_ACT_SCAN;
+}
+
 static void perform(struct hc_loop *l, const struct hc_action *a)
 {
+	if (hc_restores_left(&l->restores) && speaks(a))
+		write_restored(l, UINT32_MAX);
 	switch (a->kind) {
 	case HC_ACT_REPLY: do_reply(l, a); return;
 	case HC_ACT_NOTIFY:
@@ -319,7 +343,10 @@ static void step(struct hc_loop *l, const struct hc_event *ev)
 	l->in_step = false;
 	if (l->net)
 		hc_loopnet_step_done(l->net);
-	/* events leave before the store's thread wakes up and wants a processor of its own */
+	/* events and words for other nodes leave before the store's thread wakes up and wants a
+	 * processor of its own */
+	if (l->net && l->kick)
+		hc_loopnet_send(l->net);
 	if (l->told && l->kick)
 		hc_ctl_flush(l->ctl);
 	l->told = false;
@@ -451,6 +478,7 @@ static void warm(void *at, size_t bytes)
 
 void hc_loop_expect(struct hc_loop *l, uint32_t rows, size_t bytes)
 {
+	l->now = hc_loop_now();
 	if (rows >= WARM_ROWS)
 		hc_core_expect(l->core, rows, bytes, warm);
 }
@@ -459,7 +487,7 @@ void hc_loop_row(struct hc_loop *l, struct hc_str row)
 {
 	struct hc_event ev = {.kind = HC_EV_ROW, .u.row = row};
 
-	feed(l, &ev);
+	feed_now(l, &ev);
 }
 
 void hc_loop_channel_row(struct hc_loop *l, struct hc_str row)
@@ -467,17 +495,6 @@ void hc_loop_channel_row(struct hc_loop *l, struct hc_str row)
 	struct hc_event ev = {.kind = HC_EV_CHANNEL_ROW, .u.row = row};
 
 	feed(l, &ev);
-}
-
-/* A record that no row stands for: its domain ended, or the database was lost. */
-static void sweep(uint32_t uid, uint32_t slot, struct hc_page_record *record, void *loop)
-{
-	const struct hc_loop *l = loop;
-
-	(void)uid;
-	(void)slot;
-	if (atomic_load_explicit(&record->gate, memory_order_relaxed) >> 40 != l->start)
-		hc_pages_free(record);
 }
 
 void hc_loop_begin(struct hc_loop *l)
@@ -490,7 +507,8 @@ void hc_loop_begin(struct hc_loop *l)
 	l->begun = true;
 	ev.kind = HC_EV_START;
 	feed(l, &ev);
-	hc_pages_each(l->pages, sweep, l);
+	if (!hc_restores_left(&l->restores))
+		hc_restores_sweep(l->pages, l->start);
 	hc_registers_sweep(l->registers, l->start);
 	for (i = 0; i < l->ndead; i++)
 		hc_loop_dead(l, l->dead[i].pid, l->dead[i].started);
@@ -647,8 +665,15 @@ static void end_turn(struct hc_loop *l)
 	} else if (l->scan_count && !l->fence_pending) {
 		run_scans(l);
 	}
+	if (l->net) /* first those who have the longest way */
+		hc_loopnet_send(l->net);
 	hc_ctl_turn(l->ctl);
 	rearm(l);
+}
+
+static bool more_to_do(const struct hc_loop *l)
+{
+	return l->due || (l->scan_count && !l->fence_pending) || hc_restores_left(&l->restores);
 }
 
 int hc_loop_run(struct hc_loop *l)
@@ -660,11 +685,13 @@ int hc_loop_run(struct hc_loop *l)
 	end_turn(l);
 	while (!l->stopping) {
 		flags = EVLOOP_ONCE;
-		if (l->due || (l->scan_count && !l->fence_pending))
+		if (more_to_do(l))
 			flags |= EVLOOP_NONBLOCK;
 		if (event_base_loop(l->base, flags) < 0)
 			return -errno;
 		end_turn(l);
+		if (hc_restores_left(&l->restores))
+			write_restored(l, WRITE_TURN);
 	}
 	return 0;
 }
@@ -738,6 +765,7 @@ void hc_loop_free(struct hc_loop *l)
 		munmap(l->memory, l->memory_bytes);
 	if (l->out)
 		munmap(l->out, sizeof(*l->out));
+	hc_restores_fini(&l->restores);
 	hc_syncpages_fini(&l->syncs);
 	hc_rings_free(l->rings);
 	free(l->scans);

@@ -115,6 +115,11 @@ void hc_loopnet_step_done(struct hc_loopnet *n)
 	hc_beats_flush(n->beats);
 }
 
+void hc_loopnet_send(struct hc_loopnet *n)
+{
+	hc_peers_flush(n->peers);
+}
+
 void hc_loopnet_drain(struct hc_loopnet *n)
 {
 	hc_beats_drain(n->beats);
@@ -199,6 +204,7 @@ void hc_loopnet_flush(struct hc_loopnet *n, uint32_t limit_ms)
 {
 	uint64_t limit = hc_loop_now() + limit_ms * 1000000ull;
 
+	hc_peers_flush(n->peers);
 	while (hc_peers_pending(n->peers) && hc_loop_now() < limit) {
 		if (event_base_loop(n->base, EVLOOP_NONBLOCK) < 0)
 			return;
@@ -212,6 +218,11 @@ uint64_t hc_loopnet_refused(const struct hc_loopnet *n)
 
 	hc_beats_counts(n->beats, &counts);
 	return counts.shorts + counts.foreign + counts.versions + counts.keys + counts.tags;
+}
+
+void hc_loopnet_strangers(const struct hc_loopnet *n, struct hc_peers_counts *counts)
+{
+	hc_peers_counts(n->peers, counts);
 }
 
 void hc_loopnet_free(struct hc_loopnet *n)

@@ -41,6 +41,9 @@ void hc_loopnet_flush(struct hc_loopnet *net, uint32_t limit_ms);
 
 /* Datagrams that were dropped before the core saw them. */
 uint64_t hc_loopnet_refused(const struct hc_loopnet *net);
+/* Who came and was turned away before it had proven to be a node. */
+struct hc_peers_counts;
+void hc_loopnet_strangers(const struct hc_loopnet *net, struct hc_peers_counts *counts);
 
 /* The loop's calls. */
 void hc_loopnet_perform(struct hc_loopnet *net, const struct hc_action *a);
@@ -48,5 +51,7 @@ void hc_loopnet_perform(struct hc_loopnet *net, const struct hc_action *a);
 void hc_loopnet_soon(struct hc_loopnet *net, const struct hc_out *out);
 void hc_loopnet_step_done(struct hc_loopnet *net);
 void hc_loopnet_drain(struct hc_loopnet *net);
+/* Messages for other nodes leave now. */
+void hc_loopnet_send(struct hc_loopnet *net);
 
 #endif

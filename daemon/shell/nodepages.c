@@ -67,7 +67,6 @@ static void warm(struct hc_page_record *records)
 int hc_pages_open(const char *directory, struct hc_pages **pages)
 {
 	struct hc_pages *p;
-	uint32_t i;
 	int r;
 
 	if (mkdir(directory, 0711) && errno != EEXIST)
@@ -80,8 +79,6 @@ int hc_pages_open(const char *directory, struct hc_pages **pages)
 		free(p);
 		return r;
 	}
-	for (i = 0; i < p->slabs.count; i++)
-		warm(p->slabs.slab[i].at);
 	*pages = p;
 	return 0;
 }
@@ -107,6 +104,14 @@ int hc_pages_record(struct hc_pages *pages, uint32_t uid, uint32_t slot,
 	records = at;
 	*record = &records[slot % HC_SLAB_RECORDS];
 	return 0;
+}
+
+void hc_pages_warm(struct hc_pages *pages, uint32_t uid, uint32_t slot)
+{
+	void *at;
+
+	if (!hc_slabs_get(&pages->slabs, uid, slot / HC_SLAB_RECORDS, &at))
+		warm(at);
 }
 
 int hc_pages_slab_fd(struct hc_pages *pages, uint32_t uid, uint32_t slab, int *fd)

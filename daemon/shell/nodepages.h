@@ -38,6 +38,8 @@ struct hc_pages *hc_pages_close(struct hc_pages *pages);
 /* The record of a slot; its slab is made when it is missing. HC_E_LIMIT: no such slot. */
 int hc_pages_record(struct hc_pages *pages, uint32_t uid, uint32_t slot,
 		    struct hc_page_record **record);
+/* Most records of the slab of this slot are about to be written. */
+void hc_pages_warm(struct hc_pages *pages, uint32_t uid, uint32_t slot);
 /* A read-only descriptor of a slab, for a client; the caller closes it. HC_E_NOT_FOUND. */
 int hc_pages_slab_fd(struct hc_pages *pages, uint32_t uid, uint32_t slab, int *fd);
 /* Calls fn for each record in use, for a daemon that was restarted. */

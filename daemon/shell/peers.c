@@ -10,8 +10,6 @@
 #include <event2/buffer.h>
 #include <event2/bufferevent.h>
 #include <event2/bufferevent_ssl.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <openssl/err.h>
 #include <openssl/sha.h>
 #include <stdio.h>
@@ -20,6 +18,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 #include "log.h"
+#include "peerout.h"
 #include "peers.h"
 #include "tls.h"
 
@@ -32,14 +31,15 @@ enum state { DIALLING, PROVING, OPEN, CLOSING, FAILED };
 
 struct conn {
 	struct hc_peers *peers;
-	struct conn *next;           /* of its bucket */
-	struct conn *before, *after; /* of all */
+	struct conn *next;                        /* of its bucket */
+	struct conn *before, *after, *next_dirty; /* of all; of those with something in `out` */
 	uint64_t number;
 	enum state state;
-	bool dialled, stranger, spoke, closed, drained;
+	bool dialled, stranger, spoke, closed, drained, dirty;
 	int fd; /* until bev has it: -1 */
 	struct bufferevent *bev;
-	SSL *ssl; /* of bev */
+	struct evbuffer *out; /* what goes at the end of the turn */
+	SSL *ssl;             /* of bev */
 	struct event *connected, *timer;
 	struct hc_endpoint local, remote;
 	struct hc_tls_side side;
@@ -57,7 +57,7 @@ struct listener {
 struct hc_peers {
 	struct hc_peers_args args;
 	struct hc_tls *tls; /* NULL: security = none */
-	struct conn *buckets[BUCKETS], *all;
+	struct conn *buckets[BUCKETS], *all, *dirty;
 	struct conn *strangers[HC_PEERS_STRANGERS]; /* in no order */
 	uint32_t nstrangers, nlisteners;
 	struct listener listeners[HC_BIND_MAX];
@@ -119,11 +119,26 @@ static void link_out(struct conn *c)
 	c->peers->counts.open--;
 }
 
+static void undirty(struct conn *c)
+{
+	struct conn **at = &c->peers->dirty;
+
+	if (!c->dirty)
+		return;
+	while (*at != c)
+		at = &(*at)->next_dirty;
+	*at = c->next_dirty;
+	c->dirty = false;
+}
+
 static void conn_free(struct conn *c)
 {
 	forget(c);
 	proven(c);
 	link_out(c);
+	undirty(c);
+	if (c->out)
+		evbuffer_free(c->out);
 	if (c->connected)
 		event_free(c->connected);
 	if (c->timer)
@@ -177,7 +192,8 @@ static void tell_stranger(struct conn *c)
 	} else {
 		n->strangers++;
 		hc_log(c->end == HC_W_conn_end_CLOSED ? HC_LOG_DEBUG : HC_LOG_WARN,
-		       "%s is turned away at %s: %s", from, at, c->text);
+		       "%s is turned away at %s: %s", from, at,
+		       c->text[0] ? c->text : hc_word_conn_end(c->end));
 	}
 }
 
@@ -381,8 +397,9 @@ static void on_event(struct bufferevent *bev, short what, void *arg)
 	} else if (c->state == PROVING) {
 		fail_proving(c);
 	} else if (c->state == OPEN) {
+		/* the word for a closed connection says all */
 		fail(c, HC_W_conn_end_CLOSED, what & BEV_EVENT_ERROR ? error : 0,
-		     what & BEV_EVENT_EOF ? "closed" : "reset");
+		     what & BEV_EVENT_EOF ? "" : "reset");
 	} /* CLOSING: the other end is done as well */
 	ERR_clear_error();
 	lose(c);
@@ -411,15 +428,8 @@ static int begin(struct conn *c)
 	c->fd = -1;
 	c->state = PROVING;
 	bufferevent_setcb(c->bev, on_read, on_written, on_event, c);
-	return 0;
-}
-
-static void set_socket(int fd, uint8_t family)
-{
-	int on = 1;
-
-	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-	hc_peersock_class(fd, family);
+	c->out = evbuffer_new();
+	return c->out ? 0 : -ENOMEM;
 }
 
 static void go_on(struct conn *c)
@@ -493,17 +503,12 @@ static struct conn *conn_new(struct hc_peers *p, uint64_t number, int fd)
 
 /* ---- those that come in ---- */
 
-static bool same_source(const struct conn *c, const struct hc_endpoint *from)
-{
-	return hc_addr_eq(&c->remote.addr, &from->addr);
-}
-
 static bool room_for(struct hc_peers *p, const struct hc_endpoint *from)
 {
 	uint32_t i, of_one = 0;
 
 	for (i = 0; i < p->nstrangers; i++)
-		of_one += same_source(p->strangers[i], from);
+		of_one += hc_addr_eq(&p->strangers[i]->remote.addr, &from->addr);
 	if (p->nstrangers < HC_PEERS_STRANGERS && of_one < HC_PEERS_OF_ONE)
 		return true;
 	p->counts.turned_away++;
@@ -525,7 +530,7 @@ static void take_in(struct hc_peers *p, int fd, const struct sockaddr *from)
 	c->remote = e;
 	c->stranger = true;
 	p->strangers[p->nstrangers++] = c;
-	set_socket(fd, e.addr.family);
+	hc_peersock_tune(fd, e.addr.family);
 	set_limit(c, HC_PEERS_PROVE_MS);
 	go_on(c);
 }
@@ -589,31 +594,6 @@ int hc_peers_listen(struct hc_peers *p, struct hc_peers_socks *socks)
 
 /* ---- what the core wants ---- */
 
-static int dial(struct conn *c, const struct hc_endpoint *to, const struct hc_addr *from)
-{
-	struct hc_endpoint source = {.addr = *from};
-	struct sockaddr_storage sa;
-	socklen_t n = hc_peersock_to(to, &sa);
-	int on = 1;
-
-	if (!n)
-		return EAFNOSUPPORT;
-	c->fd = socket(sa.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (c->fd < 0)
-		return errno;
-	set_socket(c->fd, to->addr.family);
-	if (from->family) {
-		struct sockaddr_storage own;
-		socklen_t m = hc_peersock_to(&source, &own);
-
-		/* its port is chosen at connect, together with the far end */
-		setsockopt(c->fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &on, sizeof(on));
-		if (!m || bind(c->fd, (const struct sockaddr *)&own, m))
-			return m ? errno : EAFNOSUPPORT;
-	}
-	return connect(c->fd, (const struct sockaddr *)&sa, n) && errno != EINPROGRESS ? errno : 0;
-}
-
 void hc_peers_dial(struct hc_peers *p, uint64_t number, const struct hc_endpoint *to,
 		   const struct hc_addr *from)
 {
@@ -625,7 +605,7 @@ void hc_peers_dial(struct hc_peers *p, uint64_t number, const struct hc_endpoint
 			 "out of memory for a connection, or its number is taken");
 	c->dialled = true;
 	c->remote = *to;
-	error = dial(c, to, from);
+	error = hc_peersock_dial(to, from, &c->fd);
 	if (!error) {
 		c->connected = event_new(p->args.base, c->fd, EV_WRITE, on_connected, c);
 		error = c->connected && !event_add(c->connected, NULL) ? 0 : ENOMEM;
@@ -638,6 +618,29 @@ void hc_peers_dial(struct hc_peers *p, uint64_t number, const struct hc_endpoint
 	}
 }
 
+void hc_peers_flush(struct hc_peers *p)
+{
+	struct conn *c;
+
+	while ((c = p->dirty)) {
+		undirty(c);
+		if (c->state == OPEN)
+			hc_peerout_flush(c->bev, c->ssl, c->out);
+	}
+}
+
+static bool add(struct conn *c, const uint8_t *bytes, size_t len)
+{
+	if (evbuffer_add(c->out, bytes, len))
+		return false;
+	if (!c->dirty) {
+		c->next_dirty = c->peers->dirty;
+		c->peers->dirty = c;
+	}
+	c->dirty = true;
+	return true;
+}
+
 void hc_peers_send(struct hc_peers *p, uint64_t number, const uint8_t *bytes, size_t len)
 {
 	struct conn *c = *place_of(p, number);
@@ -645,8 +648,8 @@ void hc_peers_send(struct hc_peers *p, uint64_t number, const uint8_t *bytes, si
 
 	if (!c || c->state != OPEN)
 		return; /* its end is on the way to the core */
-	queued = evbuffer_get_length(bufferevent_get_output(c->bev));
-	if (queued + len <= HC_PEERS_QUEUE_MAX && !bufferevent_write(c->bev, bytes, len))
+	queued = evbuffer_get_length(bufferevent_get_output(c->bev)) + evbuffer_get_length(c->out);
+	if (queued + len <= HC_PEERS_QUEUE_MAX && add(c, bytes, len))
 		return;
 	fail(c, HC_W_conn_end_CLOSED, ENOBUFS, "given up: the peer does not read");
 	hc_log(HC_LOG_WARN, "a control connection is closed: the peer has left %zu bytes unread",
@@ -667,6 +670,8 @@ void hc_peers_close(struct hc_peers *p, uint64_t number)
 		event_active(c->timer, EV_TIMEOUT, 1);
 		return;
 	}
+	hc_peerout_flush(c->bev, c->ssl, c->out);
+	undirty(c);
 	c->state = CLOSING;
 	set_limit(c, LINGER_MS);
 	/* also when all has gone: the loop then finds the buffer empty */
@@ -736,8 +741,8 @@ bool hc_peers_pending(const struct hc_peers *p)
 	const struct conn *c;
 
 	for (c = p->all; c; c = c->after) {
-		if ((c->state == OPEN || c->state == CLOSING) &&
-		    evbuffer_get_length(bufferevent_get_output(c->bev)))
+		if (c->dirty || ((c->state == OPEN || c->state == CLOSING) &&
+				 evbuffer_get_length(bufferevent_get_output(c->bev))))
 			return true;
 	}
 	return false;

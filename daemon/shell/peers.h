@@ -51,7 +51,9 @@ void hc_peers_set_limit(struct hc_peers *p, uint32_t limit_ms);
 
 void hc_peers_dial(struct hc_peers *p, uint64_t conn, const struct hc_endpoint *to,
 		   const struct hc_addr *from);
+/* It leaves with hc_peers_flush, at the end of a turn of the loop. */
 void hc_peers_send(struct hc_peers *p, uint64_t conn, const uint8_t *bytes, size_t len);
+void hc_peers_flush(struct hc_peers *p);
 void hc_peers_close(struct hc_peers *p, uint64_t conn);
 
 /*

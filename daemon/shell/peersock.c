@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -228,4 +229,35 @@ void hc_peers_unbind(struct hc_peers_socks *s)
 			close(s->udp[i]);
 		s->tcp[i] = s->udp[i] = -1;
 	}
+}
+
+void hc_peersock_tune(int fd, uint8_t family)
+{
+	int on = 1;
+
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+	hc_peersock_class(fd, family);
+}
+
+int hc_peersock_dial(const struct hc_endpoint *to, const struct hc_addr *from, int *fd)
+{
+	struct hc_endpoint source = {.addr = *from};
+	struct sockaddr_storage far, own;
+	socklen_t n = hc_peersock_to(to, &far), m = hc_peersock_to(&source, &own);
+	int on = 1;
+
+	*fd = -1;
+	if (!n || (from->family && !m))
+		return EAFNOSUPPORT;
+	*fd = socket(far.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (*fd < 0)
+		return errno;
+	hc_peersock_tune(*fd, to->addr.family);
+	if (from->family) {
+		/* its port is chosen at connect, together with the far end */
+		setsockopt(*fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &on, sizeof(on));
+		if (bind(*fd, (const struct sockaddr *)&own, m))
+			return errno;
+	}
+	return connect(*fd, (const struct sockaddr *)&far, n) && errno != EINPROGRESS ? errno : 0;
 }

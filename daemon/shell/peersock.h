@@ -39,5 +39,10 @@ socklen_t hc_peersock_to(const struct hc_endpoint *e, struct sockaddr_storage *t
 bool hc_peersock_from(const struct sockaddr *from, struct hc_endpoint *e);
 /* Class of control and beats: DSCP CS6, priority 6. */
 void hc_peersock_class(int fd, uint8_t family);
+/* The same, and nothing waits to be sent together. */
+void hc_peersock_tune(int fd, uint8_t family);
+/* Begin to connect, from that address if it has a family; errno, or 0 when it is under way. *fd is
+ * to be closed in any case. */
+int hc_peersock_dial(const struct hc_endpoint *to, const struct hc_addr *from, int *fd);
 
 #endif

@@ -16,6 +16,7 @@
 #include "frame.h"
 #include "log.h"
 #include "loopnet.h"
+#include "peers.h"
 #include "reload.h"
 #include "shell.h"
 #include "views.h"
@@ -80,6 +81,18 @@ static const char *drain_text(const struct hc_core_counts *core, char text[64])
 	return text;
 }
 
+static void network_counts(const struct hc_loopnet *net, struct hc_m_view_status *m)
+{
+	struct hc_peers_counts n;
+
+	m->refused_datagrams += hc_loopnet_refused(net);
+	hc_loopnet_strangers(net, &n);
+	m->wrong_key = n.wrong_key;
+	m->wrong_cluster = n.other_cluster;
+	m->strangers = n.strangers;
+	m->no_room = n.turned_away;
+}
+
 static void status_counts(struct hc_shell *sh, struct hc_m_view_status *m, char drain[64])
 {
 	struct hc_core_counts core;
@@ -111,7 +124,7 @@ static void status_counts(struct hc_shell *sh, struct hc_m_view_status *m, char 
 	m->stalls = core.stalls;
 	m->refused_datagrams = core.refused_datagrams;
 	if (sh->net)
-		m->refused_datagrams += hc_loopnet_refused(sh->net);
+		network_counts(sh->net, m);
 	m->requests = core.requests + ctl.served;
 	m->refused = core.refused + ctl.refused;
 	m->malformed = ctl.malformed;

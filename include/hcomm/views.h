@@ -80,6 +80,10 @@ struct hcomm_view_status {
 	uint8_t reserved1_[4];
 	uint64_t stalls; /* times that the daemon itself was not scheduled in time */
 	uint64_t refused_datagrams; /* datagrams that were not authentic, repeated or misdirected */
+	uint64_t wrong_key; /* connections turned away: another cluster key */
+	uint64_t wrong_cluster; /* connections turned away: another cluster */
+	uint64_t strangers; /* connections turned away: no daemon, or it said nothing in time */
+	uint64_t no_room; /* connections turned away: too many that had not said who they are */
 };
 
 /* communication domains of this node */
@@ -121,6 +125,7 @@ struct hcomm_view_member {
 	uint32_t uid; /* its user */
 	uint64_t begun; /* number of the last collective begun, as of the last sample */
 	uint32_t running; /* references held, as of the last sample */
+	char sign[HCOMM_NAME_BYTES]; /* of a rank that has not come: the last sign of life from its node, where known */
 	uint8_t reserved1_[4];
 };
 

@@ -144,7 +144,7 @@ static void prepare(struct hc_node *n, const char *name, uint32_t ip, uint32_t i
 
 	snprintf(top, sizeof(top),
 		 "node_name = %s\nlisten_address = 10.8.%u.%u\nlisten_port = %u\n"
-		 "heartbeat_interval_ms = %u\nflap_limit = 100\nflap_window_s = 1\n",
+		 "heartbeat_interval_ms = %u\nflap_limit = 8\nflap_window_s = 1\n",
 		 name, ip >> 8 & 255, ip & 255, PORT, interval_ms);
 	hc_node_prepare(n, 1, top, sections);
 	n->before_exec = log_less;

@@ -42,7 +42,6 @@ struct node {
 	uint32_t key_out, path;
 	uint64_t seq, heard, sent;         /* heard, sent: when, 0 = never */
 	uint32_t heard_us, heard_seq, got; /* got: numbered messages that came */
-	bool muted;
 };
 
 struct outgoing {
@@ -267,6 +266,11 @@ static void connect_one(struct crowd *c, uint32_t i)
 		bench_die("crowd: epoll: %s", strerror(errno));
 }
 
+static bool is_mute(const struct crowd *c, const struct node *n)
+{
+	return c->log->mute[n - c->nodes];
+}
+
 /* Numbered messages are acknowledged, and questions left open: they only label a verdict. */
 static void on_control(struct crowd *c, uint32_t i)
 {
@@ -278,8 +282,13 @@ static void on_control(struct crowd *c, uint32_t i)
 
 	fcntl(n->fd, F_SETFL, 0);
 	do {
-		if (!read_frame(n, buf, sizeof(buf), &f))
+		if (!read_frame(n, buf, sizeof(buf), &f)) {
+			if (is_mute(c, n)) { /* it was given up, and does not come again */
+				epoll_ctl(c->epoll, EPOLL_CTL_DEL, n->fd, NULL);
+				return;
+			}
 			bench_die("crowd: the daemon ended the connection of node %u", i);
+		}
 		if (f.head.id)
 			n->got = f.head.id;
 		came = came || f.head.id;
@@ -364,7 +373,7 @@ static void note_gap(struct crowd *c, uint32_t i, uint64_t now)
 {
 	const struct node *n = &c->nodes[i];
 
-	if (!n->sent || n->muted || now - n->sent < c->args.interval_ms * MS * 5 / 4)
+	if (!n->sent || is_mute(c, n) || now - n->sent < c->args.interval_ms * MS * 5 / 4)
 		return;
 	if (c->log->n.gaps < CROWD_GAPS)
 		c->log->gaps[c->log->n.gaps] = (struct crowd_gap){n->sent, now, i};
@@ -382,7 +391,7 @@ static void slice(struct crowd *c, uint64_t now)
 			continue;
 		note_gap(c, i, now);
 		n->sent = now;
-		if (!n->muted)
+		if (!is_mute(c, n))
 			beat(c, n, now, 0);
 	}
 	flush(c);
@@ -407,7 +416,7 @@ static void answer_probe(struct crowd *c, struct node *n, const struct hc_m_prob
 				      .mtu = 1500};
 
 	c->log->n.probes++;
-	if (!n->muted)
+	if (!is_mute(c, n))
 		encode(c, n, &hc_desc_probed, &m);
 }
 
@@ -419,7 +428,7 @@ static void on_beat(struct crowd *c, struct node *n, const struct hc_m_beat *m, 
 	if (!(m->flags & HC_BEAT_ASKS) || m->flags & HC_BEAT_ANSWERS)
 		return;
 	c->log->n.asked++;
-	if (!n->muted)
+	if (!is_mute(c, n))
 		beat(c, n, now, HC_BEAT_ANSWERS);
 }
 
@@ -520,11 +529,6 @@ void crowd_run(struct crowd *c, uint64_t until_ns)
 		turn(c, until_ns);
 }
 
-void crowd_mute(struct crowd *c, uint32_t node, bool mute)
-{
-	c->nodes[node].muted = mute;
-}
-
 void crowd_counts(const struct crowd *c, struct crowd_counts *counts)
 {
 	uint32_t i;
@@ -602,8 +606,8 @@ struct crowd *crowd_new(const struct crowd_args *args)
 	pthread_t connecting;
 	uint32_t i;
 
-	if (!c)
-		bench_die("out of memory");
+	if (!c || args->nodes > CROWD_NODES_MAX)
+		bench_die("no memory for %u nodes", args->nodes);
 	c->args = *args;
 	c->nodes = calloc(args->nodes, sizeof(*c->nodes));
 	c->own_log = !args->log;

@@ -22,7 +22,8 @@
 
 #define CROWD_SLICES 10u
 
-#define CROWD_GAPS 65536u
+#define CROWD_GAPS      65536u
+#define CROWD_NODES_MAX 4096u
 
 struct crowd;
 
@@ -42,6 +43,8 @@ struct crowd_counts {
 struct crowd_log {
 	struct crowd_counts n; /* but for `known` */
 	struct crowd_gap gaps[CROWD_GAPS];
+	/* Set by who looks: nothing is sent for that node. */
+	volatile uint8_t mute[CROWD_NODES_MAX];
 };
 
 struct crowd_args {
@@ -63,8 +66,6 @@ bool crowd_log_late(const struct crowd_log *log, uint32_t node, uint64_t from, u
 struct crowd *crowd_new(const struct crowd_args *args);
 /* Beats until the time, then returns; to be called again without a pause. */
 void crowd_run(struct crowd *c, uint64_t until_ns);
-/* From now on nothing is sent for this node (or again). */
-void crowd_mute(struct crowd *c, uint32_t node, bool mute);
 void crowd_counts(const struct crowd *c, struct crowd_counts *counts);
 void crowd_free(struct crowd *c);
 

@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Three nodes with two rails, in network namespaces: what is told of a fault of the network.
+# Three nodes with two rails, in network namespaces: a job over all three, and what is told of a
+# fault of the network.
 #
 #   O=build tests/lib/demo-netns.sh    (make demo-netns builds first; needs root)
 #
@@ -8,6 +9,8 @@
 # port says anything; packets are lost in one direction only; a port gets another MTU while beats
 # run. Each time the lines shown are those that the daemons themselves have to say: which node,
 # which link, which direction, why; and nobody loses a node, for the other rail is there.
+# Six ranks, two on each node, form one domain before, and run through all of it. Then a node loses
+# both rails: the domain is suspended, and goes on by itself when they are back.
 #
 # Everything is in namespaces that begin with this script and end with it, however it ends; the
 # machine's own network is not touched.
@@ -57,6 +60,7 @@ write_conf() { # write_conf NODE
 			"$1" "$dir" "$1" "$dir" "$1"
 		printf 'socket = %s/%s/sock\nsocket_group = %s\nmetrics_socket =\n' "$dir" "$1" "$(id -gn)"
 		printf 'key_file = %s/cluster.key\nlog_target = stderr\nsysfs_root = %s/sys\n' "$dir" "$dir"
+		printf '[device %d]\nkind = npu\nsimulated = yes\n' 0 1
 		for other in a b c; do
 			[ "$other" = "$1" ] || printf '[node %s]\naddress = 10.71.0.%s,10.71.1.%s\n' \
 				"$other" "${number[$other]}" "${number[$other]}"
@@ -122,6 +126,50 @@ all_good() {
 	done
 }
 
+write_table() { # write_table FILE: ranks 0 and 1 on a, 2 and 3 on b, 4 and 5 on c
+	local i
+	{
+		printf '{"version":"1.0","status":"completed","server_count":"3","server_list":['
+		for i in 0 1 2; do
+			[ $i = 0 ] || printf ','
+			printf '{"server_id":"%s","device":[' "${names[$i]}"
+			printf '{"device_id":"0","device_ip":"192.0.2.%d","rank_id":"%d"},' \
+				$((2 * i + 1)) $((2 * i))
+			printf '{"device_id":"1","device_ip":"192.0.2.%d","rank_id":"%d"}]}' \
+				$((2 * i + 2)) $((2 * i + 1))
+		done
+		printf ']}\n'
+	} >"$1"
+}
+
+names=(a b c)
+declare -A rank_pid=()
+start_rank() { # start_rank RANK
+	local node=${names[$1 / 2]}
+	"$rank" "$dir/$node/sock" "$dir/table.json" "$1" 10 >"$dir/out/$1" 2>"$dir/out/$1.err" &
+	rank_pid[$1]=$!
+	started[$!]="rank $1 on $node"
+}
+
+all_ran() {
+	all_say "has run its first operation" "$dir"/out/[0-5]
+}
+
+domain_is() { # domain_is STATE: all three nodes show the one domain so
+	local node
+	for node in a b c; do
+		[ "$(rows $node STATE domain list)" = "$1" ] || return 1
+	done
+}
+
+first_missing() {
+	[ "$(rows b ARRIVED domain list)" = 3 ]
+}
+
+state_of() { # state_of NODE: of the domain, and why
+	rows "$1" STATE,CAUSE domain list
+}
+
 nobody_lost() {
 	local node
 	for node in a b c; do
@@ -139,6 +187,22 @@ all_good
 say "three nodes met over two rails; as a sees it:"
 show a NODE,STATE,ADDRESS,PATHS,GOOD,INTERVAL-MS node list
 show a NODE,PORT,LOCAL,REMOTE,STATE,MTU-USED,RTT-P50,MISSED path list
+
+write_table "$dir/table.json"
+for i in 2 3 4; do
+	start_rank $i
+done
+wait_for 10 "the home does not say who is missing" first_missing
+say "three of six ranks have been started, none of them on a; meanwhile b says who is missing:"
+"$ctl" --socket "$dir/b/sock" domain show "$(rows b ID domain list)" | grep '^missing' | sed 's/^/    /'
+for i in 0 1 5; do
+	start_rank $i
+done
+wait_for 20 "the six ranks form no domain" all_ran
+wait_for 5 "not all nodes show the domain" domain_is ACTIVE
+say "the others came: a domain of six ranks over three nodes. As its home, a, has it:"
+"$ctl" --socket "$dir/a/sock" -o RANK,STATE,NODE,DEVICE,PID domain show \
+	"$(rows a ID domain list)" | sed 's/^/    /'
 
 mark_all
 net link set b0 nomaster
@@ -181,6 +245,30 @@ for node in a b c; do
 	events $node '^mtu-mismatch'
 done
 show a NODE,PORT,STATE,MTU-LOCAL,MTU-PEER,MTU-USED path list
+net -n b link set rail1 mtu 9000
+domain_is ACTIVE || die "the domain suffered, though the other rail was there: $(state_of a)"
+! grep -q heard "$dir"/out/[0-5] || die "ranks were told of what did not concern them"
+all_good
+say "through all of that the domain was ACTIVE, and its ranks heard of nothing: a path was left"
+
+net link set c0 nomaster
+net link set c1 nomaster
+wait_for 10 "the domain is not suspended" domain_is SUSPENDED
+say "c lost both rails; each node says of the domain what it sees:"
+for node in a b c; do
+	say "    $node: $(state_of $node)"
+done
+net link set c0 master switch0
+net link set c1 master switch1
+all_good
+wait_for 10 "the domain is not ACTIVE again" domain_is ACTIVE
+say "the rails are back: the domain is ACTIVE again, with the same ranks"
+for i in 0 1 2 3 4 5; do
+	kill -TERM "${rank_pid[$i]}" 2>/dev/null # once one leaves, all soon do
+	end_of "${rank_pid[$i]}"
+	[ "$ended" = 0 ] || die "rank $i does not leave in order: $(tail -n 1 "$dir/out/$i")"
+done
+say "all ranks leave in order; the first of them: $(tail -n 1 "$dir/out/0")"
 
 for node in a b c; do
 	kill -TERM "${pid_of[$node]}"

@@ -68,11 +68,16 @@ gone() { # gone NAME: it ended on SIGTERM with 0
 	[ "$ended" = 0 ] || die "$1 ended with status $ended"
 }
 
+knows_mtu() {
+	! is 0 "$1" MTU-USED path list
+}
+
 meet() {
 	local node
 	for node in left right; do
 		wait_for 10 "$node does not see the other" is up $node STATE node list
 		wait_for 10 "the path of $node is not normal" is normal $node STATE path list
+		wait_for 10 "the MTU to the other is not known to $node" knows_mtu $node
 	done
 }
 

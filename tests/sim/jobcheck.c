@@ -102,7 +102,9 @@ static bool is_stored(struct job_world *w, uint32_t node, const struct job_recor
 	const bool here = home_is_here(w, node, r->id);
 
 	switch (r->state) {
-	case HC_W_domain_state_ACTIVE: return row && row->state >= HC_W_domain_state_ACTIVE;
+	/* elsewhere than at the home what was prepared is enough: the home knows the rest */
+	case HC_W_domain_state_ACTIVE:
+		return row && (!here || row->state >= HC_W_domain_state_ACTIVE);
 	case HC_W_domain_state_DAMAGED:
 		return row && (!here || row->state == HC_W_domain_state_DAMAGED ||
 			       r->cause_kind == HC_W_event_code_RANK_DIED);

@@ -172,6 +172,34 @@ START_TEST(ports_have_a_row_for_each_address)
 }
 END_TEST
 
+START_TEST(a_path_names_its_port_also_when_that_is_gone)
+{
+	struct hc_port_fact f = {.index = 3, .name = "eth1", .present = false};
+	struct hc_event ev = {.kind = HC_EV_PORT_FACT, .u.port = &f};
+	struct hc_m_view_path r;
+	uint32_t gone = 0, i;
+
+	start(2, 2);
+	sim_feed(s, 0, &ev);
+	sim_run(s, SIM_MS);
+	for (i = 0; i < 2; i++) {
+		struct look l = {.q = {.view = HC_VIEW_path, .limit = 1}, .from = i};
+		struct hc_str all;
+
+		sim_do(s, 0, look_at, &l);
+		all = (struct hc_str){(const char *)sim_core(s, 0)->scratch, (uint32_t)l.g.used};
+		ck_assert_int_eq(hc_decode_front(l.g.d, HC_PROTO_MAX, &all, &r), 0);
+		gone += is(r.port, "eth1 (gone)");
+		ck_assert_msg(is(r.port, "eth0") ||
+				      (is(r.port, "eth1 (gone)") && is(r.state, "down")),
+			      "port %.*s is %.*s", (int)r.port.len, r.port.p, (int)r.state.len,
+			      r.state.p);
+	}
+	ck_assert_uint_eq(gone, 1);
+	sim_free(s);
+}
+END_TEST
+
 START_TEST(the_status_counts_them)
 {
 	struct hc_core_counts n;
@@ -202,6 +230,7 @@ int main(void)
 	tcase_add_test(t, a_path_has_its_row);
 	tcase_add_test(t, pages_go_on_where_they_ended);
 	tcase_add_test(t, ports_have_a_row_for_each_address);
+	tcase_add_test(t, a_path_names_its_port_also_when_that_is_gone);
 	tcase_add_test(t, the_status_counts_them);
 	suite_add_tcase(suite, t);
 	return peering_main(suite);

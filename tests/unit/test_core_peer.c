@@ -487,6 +487,51 @@ START_TEST(a_table_that_is_full_turns_away_the_last_one)
 }
 END_TEST
 
+START_TEST(a_node_that_comes_by_itself_is_that_of_its_section)
+{
+	const struct hc_net *n;
+
+	start_with(2, 2, 9);
+	sim_kill(s, 1);
+	sim_know(s, 0, 1);
+	sim_run(s, 30 * SIM_S); /* the next dial is seconds away */
+	sim_start(s, 1, false);
+	sim_know(s, 1, 0);
+	sim_run(s, 100 * SIM_MS);
+	n = sim_core(s, 0)->net;
+	ck_assert(peering_are_up(s, 0, 1));
+	ck_assert_uint_eq(n->peer_pool.used, 1);
+	ck_assert(peering_get(s, 0, 1)->configured);
+	end();
+}
+END_TEST
+
+START_TEST(nodes_that_were_here_are_remembered_up_to_a_limit_that_is_named)
+{
+	struct sim_args a;
+	uint32_t i;
+
+	sim_defaults(&a);
+	a.nodes = 6;
+	a.limits.peers = 2;
+	s = sim_new(&a);
+	sim_start(s, 0, false);
+	for (i = 1; i < a.nodes; i++) {
+		sim_start(s, i, false);
+		sim_know(s, i, 0);
+		sim_run(s, SIM_S);
+		ck_assert_int_eq(peering_are_up(s, 0, i), i < 5);
+		if (i == 5)
+			break;
+		sim_crash(s, i);
+		sim_run(s, 12 * SIM_S);
+	}
+	ck_says(s, 0, NODE_REFUSED,
+		"it has met 4 others since it started, and remembers no more (2 x peers_max)");
+	end();
+}
+END_TEST
+
 static void same_name(struct hc_core *c, void *arg)
 {
 	(void)arg;
@@ -634,6 +679,8 @@ int main(void)
 	tcase_add_test(t, another_cluster_is_turned_away_and_both_are_told);
 	tcase_add_test(t, another_mode_of_security_is_turned_away);
 	tcase_add_test(t, a_table_that_is_full_turns_away_the_last_one);
+	tcase_add_test(t, a_node_that_comes_by_itself_is_that_of_its_section);
+	tcase_add_test(t, nodes_that_were_here_are_remembered_up_to_a_limit_that_is_named);
 	tcase_add_test(t, two_nodes_of_one_name_are_told_apart);
 	tcase_add_test(t, a_crowd_that_starts_together_is_connected_once_each);
 	tcase_add_test(t, the_connection_leaves_a_path_that_goes_bad);

@@ -323,6 +323,31 @@ START_TEST(a_port_that_was_gone_for_a_hello_alone_is_announced_again)
 }
 END_TEST
 
+/* The other daemon stands still; its kernel takes the connection, and our hello waits there. */
+START_TEST(a_port_that_comes_after_the_hello_is_announced_to_who_reads_that_late)
+{
+	start(2, 2, 16);
+	sim_know_all(s);
+	ck_assert(sim_until(s, peering_all_up, NULL, SIM_S));
+	sim_run(s, SIM_S);
+	sim_port(s, 0, 1, false, 1500);
+	sim_run(s, SIM_S);
+	ck_assert_uint_eq(peering_get(s, 1, 0)->nports, 1);
+	sim_stop(s, 1);
+	sim_reset(s, 0, 1, HC_W_conn_end_CLOSED);
+	sim_run(s, 2 * SIM_S);
+	ck_assert_uint_ne(peering_get(s, 0, 1)->dialled, 0);
+	ck_assert_uint_eq(peering_get(s, 0, 1)->conn, 0);
+	sim_port(s, 0, 1, true, 1500);
+	sim_run(s, 100 * SIM_MS);
+	sim_go(s, 1);
+	sim_run(s, SIM_S);
+	ck_assert(peering_all_up(s, NULL));
+	ck_assert_uint_eq(peering_get(s, 1, 0)->nports, 2);
+	end();
+}
+END_TEST
+
 static void far_bridge(struct hc_core *c, void *arg)
 {
 	struct hc_peer *p = arg;
@@ -367,6 +392,7 @@ int main(void)
 	tcase_add_test(t, load_is_that_of_the_fuller_direction);
 	tcase_add_test(t, peers_hear_of_ports_that_come_and_go);
 	tcase_add_test(t, a_port_that_was_gone_for_a_hello_alone_is_announced_again);
+	tcase_add_test(t, a_port_that_comes_after_the_hello_is_announced_to_who_reads_that_late);
 	tcase_add_test(t, an_address_that_leads_to_ourselves_is_marked);
 	suite_add_tcase(suite, t);
 	return peering_main(suite);

@@ -115,23 +115,24 @@ START_TEST(table_over_two_nodes)
 }
 END_TEST
 
-/* Nobody is told before the node's own row is stored. */
-START_TEST(each_node_stores_before_it_tells)
+/* Nobody is told before the node has stored that it takes part, and the home that it is so. */
+START_TEST(nobody_is_told_before_it_is_stored)
 {
 	start();
 	w.hold_store[1] = true;
 	world_join_root(&w, b1, a0, 2, 1);
 	ck_assert(world_waits(a0) && world_waits(b1)); /* PREPARE is not stored on b */
+	w.hold_store[0] = true;
 	w.hold_store[1] = false;
-	w.hold[0][1] = true;
+	world_settle(&w);
+	ck_assert(world_waits(a0) && world_waits(b1)); /* COMMIT is not stored on a */
+	w.hold_store[1] = true;
+	w.hold_store[0] = false;
 	world_settle(&w);
 	ck_assert(!world_waits(a0));
-	w.hold_store[1] = true;
-	world_carry(&w, 0, 1);
-	ck_assert(world_waits(b1)); /* COMMIT is not */
+	ck_assert(!world_waits(b1)); /* what b has prepared and a has committed stands */
 	w.hold_store[1] = false;
 	world_settle(&w);
-	ck_assert(!world_waits(b1));
 	all_die();
 	end();
 }
@@ -241,7 +242,9 @@ START_TEST(prepare_is_not_answered)
 	world_advance(&w, 10000);
 	ck_assert_int_eq(a0->code, HC_E_TIMEOUT);
 	ck_assert_int_eq(b1->code, HC_E_TIMEOUT);
-	ck_assert_str_eq(b1->text, "a node did not answer PREPARE within prepare_limit_s");
+	ck_assert_str_eq(b1->text,
+			 "rank 1 on node b: no answer to whether it can take part within 10.0 s "
+			 "(prepare_limit_s)");
 	all_die();
 	end();
 }
@@ -652,7 +655,7 @@ static void add(TCase *c)
 {
 	tcase_add_test(c, two_phases_over_two_nodes);
 	tcase_add_test(c, table_over_two_nodes);
-	tcase_add_test(c, each_node_stores_before_it_tells);
+	tcase_add_test(c, nobody_is_told_before_it_is_stored);
 	tcase_add_test(c, a_node_that_cannot_take_part_ends_it_for_all);
 	tcase_add_test(c, a_rank_dies_while_prepare_is_under_way);
 	tcase_add_test(c, cancelled_while_prepared_is_stored);

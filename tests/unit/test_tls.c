@@ -105,6 +105,10 @@ static void turn(void)
 {
 	struct timeval t = {0, 2000};
 
+	if (a.peers)
+		hc_peers_flush(a.peers);
+	if (b.peers)
+		hc_peers_flush(b.peers);
 	event_base_loopexit(base, &t);
 	event_base_loop(base, EVLOOP_ONCE);
 }

@@ -178,6 +178,9 @@ void job_check_took(struct sim *s, uint32_t node, uint32_t from, uint32_t life,
 	    hc_decode(&hc_desc_cancel, HC_PROTO_MAX, f->body, f->body_len, &m) || !m.id)
 		return;
 	dom = job_domain(w, m.id);
+	if (dom->committed && !home_at(w, from, m.id))
+		return; /* it has ended since; a part that was restarted had not stored the commit
+			 */
 	dom->cancelled = true;
 	if (dom->committed)
 		job_broken(w, "node %u: domain %016" PRIx64 " is cancelled, and was committed",

@@ -102,7 +102,9 @@ static bool is_stored(struct job_world *w, uint32_t node, const struct job_recor
 	const bool here = home_is_here(w, node, r->id);
 
 	switch (r->state) {
-	case HC_W_domain_state_ACTIVE: return row && row->state >= HC_W_domain_state_ACTIVE;
+	/* elsewhere than at the home what was prepared is enough: the home knows the rest */
+	case HC_W_domain_state_ACTIVE:
+		return row && (!here || row->state >= HC_W_domain_state_ACTIVE);
 	case HC_W_domain_state_DAMAGED:
 		return row && (!here || row->state == HC_W_domain_state_DAMAGED ||
 			       r->cause_kind == HC_W_event_code_RANK_DIED);
@@ -176,6 +178,9 @@ void job_check_took(struct sim *s, uint32_t node, uint32_t from, uint32_t life,
 	    hc_decode(&hc_desc_cancel, HC_PROTO_MAX, f->body, f->body_len, &m) || !m.id)
 		return;
 	dom = job_domain(w, m.id);
+	if (dom->committed && !home_at(w, from, m.id))
+		return; /* it has ended since; a part that was restarted had not stored the commit
+			 */
 	dom->cancelled = true;
 	if (dom->committed)
 		job_broken(w, "node %u: domain %016" PRIx64 " is cancelled, and was committed",

@@ -204,10 +204,8 @@ static int tune(struct hc_db *db)
 	return exec(db, "PRAGMA locking_mode=EXCLUSIVE;"
 			"PRAGMA journal_mode=WAL;"
 			"PRAGMA synchronous=NORMAL;"
-			"PRAGMA wal_autocheckpoint=1000;"
-			"PRAGMA journal_size_limit=4194304;"
-			"PRAGMA temp_store=MEMORY;"
-			"PRAGMA cache_size=-256;"); /* KiB: rows are written, not read */
+			"PRAGMA wal_autocheckpoint=1000;PRAGMA journal_size_limit=4194304;"
+			"PRAGMA temp_store=MEMORY;");
 }
 
 static bool is_small(const char *path)

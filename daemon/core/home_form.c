@@ -110,7 +110,7 @@ static uint32_t list_missing(struct hc_core *c, struct hc_home *h, bool all, cha
 			at += (size_t)snprintf(text + at, bytes - at, ", ...");
 	}
 	if (at < bytes)
-		snprintf(text + at, bytes - at, " (%u of %u)", n, h->nranks);
+		snprintf(text + at, bytes - at, " (%u of %u missing)", n, h->nranks);
 	return n;
 }
 

@@ -214,7 +214,7 @@ void hc_part_missing(const struct hc_core *c, const struct hc_part *p, char *tex
 		at += hc_missing_one(hc_roll_find(c, b->list_a, b->list_b, b->missing[i]),
 				     b->missing[i], !i, text + at, bytes - at);
 	if (at < bytes)
-		snprintf(text + at, bytes - at, "%s (%u of %u)",
+		snprintf(text + at, bytes - at, "%s (%u of %u missing)",
 			 i < p->nranks - b->arrived ? ", ..." : "", p->nranks - b->arrived,
 			 p->nranks);
 }

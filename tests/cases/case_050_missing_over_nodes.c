@@ -137,7 +137,7 @@ static void want_json(unsigned node, unsigned rank, const char *begin, const cha
 static void want_told(unsigned rank)
 {
 	static const char *const names[] = {"2 (192.0.2.3", "3 (192.0.2.4", "4 (192.0.2.5",
-					    "(3 of 5)"};
+					    "(3 of 5 missing)"};
 	struct hc_answer a;
 	unsigned i;
 

@@ -302,16 +302,16 @@ static void tell_job(uint32_t rank)
  */
 START_TEST(who_is_missing_is_shown_on_both)
 {
-	const char *const numbers[] = {"FORMING",         "rank 0, 1, 3 (3 of 4)",
+	const char *const numbers[] = {"FORMING",         "rank 0, 1, 3 (3 of 4 missing)",
 				       "missing: rank 0", "missing: rank 1",
 				       "missing: rank 3", NULL};
 	const char *const three[] = {"FORMING",
-				     "(3 of 4)",
+				     "(3 of 4 missing)",
 				     "missing: rank 0 on node0, device 0, 192.0.2.1",
 				     "missing: rank 1 on node0, device 1, 192.0.2.2",
 				     "missing: rank 3 on node1, device 1, 192.0.2.4",
 				     NULL};
-	const char *const one[] = {"FORMING", "(1 of 4)",
+	const char *const one[] = {"FORMING", "(1 of 4 missing)",
 				   "missing: rank 1 on node0, device 1, 192.0.2.2", NULL};
 	uint32_t i;
 

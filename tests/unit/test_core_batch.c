@@ -153,12 +153,9 @@ START_TEST(who_does_not_come_is_named_at_the_deadline)
 	w.opt.timeout_ms = 500;
 	world_batch(&w, a, a->id, items, 2);
 	world_advance(&w, 500);
-	world_want(
-		&w,
-		world_said(
-			&w,
-			"[  500ms] a 100 batch: 1 of 2 made; 0: both: no sign of rank 1 (1 of 2) "
-			"within 0.5 s (limit of the call or HCOMM_TIMEOUT_SEC)\n"));
+	world_want(&w, world_said(&w, "[  500ms] a 100 batch: 1 of 2 made; 0: both: no sign of "
+				      "rank 1 (1 of 2 missing) "
+				      "within 0.5 s (limit of the call or HCOMM_TIMEOUT_SEC)\n"));
 	world_die(&w, a);
 	world_die(&w, b);
 	end();

@@ -56,10 +56,10 @@ START_TEST(status_tells_arrivals_while_they_come)
 	ck_transcript(
 		&w,
 		"[    0ms] a 999 status: FORMING, 1 of 4: waiting for rank 1 (192.0.2.2, device "
-		"1), 2 (192.0.2.3, device 2), 3 (192.0.2.4, device 3) (3 of 4); absent 1 a "
+		"1), 2 (192.0.2.3, device 2), 3 (192.0.2.4, device 3) (3 of 4 missing); absent 1 a "
 		"192.0.2.2; absent 2 a 192.0.2.3; absent 3 a 192.0.2.4\n"
 		"[    0ms] a 999 status: FORMING, 2 of 4: waiting for rank 1 (192.0.2.2, device "
-		"1), 3 (192.0.2.4, device 3) (2 of 4); absent 1 a 192.0.2.2; absent 3 a "
+		"1), 3 (192.0.2.4, device 3) (2 of 4 missing); absent 1 a 192.0.2.2; absent 3 a "
 		"192.0.2.4\n");
 	end();
 }
@@ -88,7 +88,8 @@ START_TEST(config_timeout_fails_all_and_names_the_missing)
 	world_advance(&w, 2);
 #define LATE                                                                                       \
 	": refused TIMEOUT: domain-#1: no sign of rank 1 (192.0.2.2, device 1), 3 (192.0.2.4, "    \
-	"device 3), 5 (192.0.2.6, device 5), 7 (192.0.2.8, device 7) (4 of 8) within 3.0 s "       \
+	"device 3), 5 (192.0.2.6, device 5), 7 (192.0.2.8, device 7) (4 of 8 missing) within 3.0 " \
+	"s "                                                                                       \
 	"(connect_timeout_s = 3, /etc/hcomm/hcommd.conf:7)\n"
 	ck_transcript(&w, "[ 3000ms] a 100 rank 0" LATE "[ 3000ms] a 101 rank 2" LATE
 			  "[ 3000ms] a 102 rank 4" LATE "[ 3000ms] a 103 rank 6" LATE);
@@ -116,9 +117,10 @@ START_TEST(call_timeout_withdraws_one)
 	world_advance(&w, 499);
 	ck_transcript(&w, "");
 	world_advance(&w, 1);
-	ck_transcript(&w, "[  600ms] a 101 rank 1: refused TIMEOUT: domain-#1: no sign of rank 2 "
-			  "(192.0.2.3, device 2) (1 of 3) within 0.5 s (limit of the call or "
-			  "HCOMM_TIMEOUT_SEC)\n");
+	ck_transcript(&w,
+		      "[  600ms] a 101 rank 1: refused TIMEOUT: domain-#1: no sign of rank 2 "
+		      "(192.0.2.3, device 2) (1 of 3 missing) within 0.5 s (limit of the call or "
+		      "HCOMM_TIMEOUT_SEC)\n");
 	world_join_table(&w, c2, &t, 2);
 	world_join_table(&w, c1, &t, 1);
 	ck_assert_int_eq(c0->code, 0);

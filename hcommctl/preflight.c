@@ -77,7 +77,8 @@ static void check_node(struct report *r, const struct hcomm_view_node *n)
 		say(r, FAIL, "node", "%s: %u of %u paths are good", n->name, n->paths_good,
 		    n->paths);
 	else
-		say(r, OK, "node", "%s is up, %u paths", n->name, n->paths);
+		say(r, OK, "node", "%s is up, %u path%s", n->name, n->paths,
+		    n->paths == 1 ? "" : "s");
 }
 
 static void check_path(struct report *r, const struct hcomm_view_path *p)

@@ -92,7 +92,7 @@ TOP(INT, probe_timeout_ms, "milliseconds", 10, 60000, "1000", RELOAD, ENV, "Form
 TOP(INT, mtu_recheck_s, "seconds", 1, 86400, "30", RELOAD, ENV, "Forming and probing",
     "How often the usable packet size of a path is measured again")
 TOP(INT, table_wait_s, "seconds", 0, 86400, "1800", RELOAD, ENV, "Forming and probing",
-    "How long a rank table may stay unfinished (status initializing); 0 refuses such a table at once")
+    "How long a rank table may stay unfinished (status initializing); 0 refuses such a table at once. This version does not use it")
 TOP(INT, prepare_limit_s, "seconds", 1, 3600, "10", RELOAD, ENV, "Forming and probing",
     "After this long without word from any member a prepared change is given up")
 
@@ -113,7 +113,7 @@ TOP(INT, orphan_grace_s, "seconds", 1, 3600, "5", RELOAD, ENV, "Heartbeats",
 TOP(INT, drain_timeout_s, "seconds", 1, 3600, "30", RELOAD, ENV, "Heartbeats",
     "How long a drain waits for running operations before it is forced")
 TOP(INT, failback_hold_s, "seconds", 0, 3600, "10", RELOAD, ENV, "Heartbeats",
-    "How long a better path must have been good before traffic goes back to it; 0 goes back at once")
+    "How long a better path must have been good before traffic goes back to it; 0 goes back at once. This version does not use it")
 TOP(INT, flap_limit, "flaps", 1, 8, "3", RELOAD, ENV, "Heartbeats",
     "A path that flaps this often within flap_window_s is held out for a growing time")
 TOP(INT, flap_window_s, "seconds", 1, 3600, "60", RELOAD, ENV, "Heartbeats",
@@ -124,7 +124,7 @@ TOP(INT, bandwidth_limit_percent, "percent", 1, 100, "80", RELOAD, ENV, "Channel
 TOP(INT, virtual_channels, "channels", 1, 4096, "64", RELOAD, ENV, "Channels",
     "Virtual channels of a link between two devices, unless its [link A B] section says otherwise")
 TOP(INT, memory_bandwidth_limit_percent, "percent", 1, 100, "70", RELOAD, ENV, "Channels",
-    "Share of a device's memory bandwidth that its channels may be granted in sum")
+    "Share of a device's memory bandwidth that its channels may be granted in sum. This version does not use it")
 TOP(INT, aging_s, "seconds", 1, 3600, "10", RELOAD, ENV, "Channels",
     "A request that waited this long counts one priority class higher, and nothing that came later is served before it on its links")
 TOP(INT, grant_ttl_s, "seconds", 1, 3600, "5", RELOAD, ENV, "Channels",
@@ -133,15 +133,15 @@ TOP(INT, hint_hold_s, "seconds", 1, 600, "1", RELOAD, ENV, "Channels",
     "How long past its retry hint a caller keeps its place")
 
 TOP(INT, op_limit_init_s, "seconds", 1, 86400, "120", RELOAD, ENV, "Operations",
-    "An initialisation that runs longer is reported as stuck, with its stragglers")
+    "An initialisation that runs longer is reported as stuck, with its stragglers. This version does not use it")
 TOP(INT, op_limit_collective_s, "seconds", 1, 86400, "600", RELOAD, ENV, "Operations",
-    "The same for a collective operation")
+    "The same for a collective operation. This version does not use it")
 TOP(INT, op_limit_p2p_s, "seconds", 1, 86400, "600", RELOAD, ENV, "Operations",
-    "The same for a send or receive")
+    "The same for a send or receive. This version does not use it")
 TOP(INT, op_limit_barrier_s, "seconds", 1, 86400, "120", RELOAD, ENV, "Operations",
-    "The same for a barrier")
+    "The same for a barrier. This version does not use it")
 TOP(BOOL, recorder, "", 0, 1, "yes", RELOAD, ENV, "Operations",
-    "Keep the last operations of each rank for hcommctl record")
+    "Keep the last operations of each rank. This version does not use it")
 
 TOP(INT, quota_domains, "domains", 1, 1000000, "10000", FIXED, ENV, "Limits",
     "Domains that one uid may hold")
@@ -172,9 +172,9 @@ TOP(INT, log_rate, "a second", 1, 10000, "10", RELOAD, ENV, "Journal and log",
     "Records of one kind that are logged in a second; the others are counted")
 
 TOP(PATH, metrics_socket, "", 0, 107, "/run/hcomm/metrics.sock", FIXED, ENV, "Metrics",
-    "Socket that serves OpenMetrics; empty for none. When it is not set it follows runtime_dir")
+    "Socket that serves OpenMetrics; empty for none. When it is not set it follows runtime_dir. This version does not use it")
 TOP(LOOPBACK, metrics_address, "", 0, 64, "", FIXED, ENV, "Metrics",
-    "Loopback ADDRESS:PORT that serves OpenMetrics too; empty for none")
+    "Loopback ADDRESS:PORT that serves OpenMetrics too; empty for none. This version does not use it")
 
 TOP(BOOL, allow_foreign_pidns, "", 0, 1, "no", RELOAD, ENV, "Security",
     "Serve clients of another pid namespace that send no pidfd; the death of such a process is then seen late")

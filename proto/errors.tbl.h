@@ -47,9 +47,9 @@ ERR(17, RESOURCE_EXHAUSTED, 20, 7, "resource exhausted",
 ERR(18, BUFFER_OVERFLOW, 3, 3, "buffer too small",
     "The answer does not fit into the caller's buffer, or a message is larger than its limit.")
 ERR(19, SUSPENDED,      22, 7, "suspended",
-    "The domain waits for a cause to end (a node that cannot be reached, an operator's word). It resumes by itself, or becomes damaged after suspend_limit_s.")
+    "The domain waits for a cause to end (a node that cannot be reached). It resumes by itself, or becomes damaged after suspend_limit_s.")
 ERR(20, DAMAGED,        21, 6, "damaged",
-    "A member is lost for good. Leave the domain, or shrink, replace or rebuild it.")
+    "A member is lost for good. Leave or destroy the domain, and form a new one.")
 ERR(21, ABORTED,        21, 6, "aborted",
     "The operation cannot complete, because a member is gone or the domain was aborted.")
 ERR(22, PEER_LOST,      21, 6, "peer lost",

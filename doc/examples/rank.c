@@ -39,6 +39,8 @@ static void on_event(const struct hcomm_event *event, void *context)
 	if (event->code == HCOMM_EV_RANK_DIED)
 		printf("rank %u heard: rank %u, pid %u on node %s, exited\n", *own, event->rank,
 		       event->pid, event->node);
+	else if (event->code == HCOMM_EV_DOMAIN_ACTIVE)
+		printf("rank %u heard: the domain is ACTIVE again\n", *own);
 	else
 		printf("rank %u heard: %s\n", *own, event->text);
 }

@@ -91,7 +91,7 @@ help:
 #: make demo-netns         three nodes and faults of the network between them (root)
 #: make check [T=name] [SAN=asan|tsan]   the tests
 #: make check-long         the long tests
-#: make check-bigendian     tests of bytes and of the core for s390x, emulated
+#: make check-bigendian    tests of bytes and of the core for s390x, emulated
 #: make sim SEED= SEEDS= NODES= MINUTES=   clusters under faults, in simulated time; SIM=--paths or
 #:                         --jobs: peers and paths, or domains, alone
 #: make sim-same           the same seeds, built by gcc and by clang with sanitizers: one hash

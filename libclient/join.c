@@ -29,6 +29,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
+#define LONGEST_MS 7200000u /* of connect_timeout_s */
 #define SLAB_BYTES ((size_t)HC_SLAB_RECORDS * HC_RECORD_BYTES)
 
 /* ---- arguments ---- */
@@ -531,14 +532,30 @@ static int run(struct hcomm_session *s, const struct hc_join *j, struct hc_reque
 	return r;
 }
 
+/*
+ * The daemon answers at the limit, and is given time for that. Where the caller gave none, it is
+ * connect_timeout_s of the domain's home, which may be longer than that of our own node: that is
+ * how long we wait for our daemon to be there, and not for its answer.
+ */
+void hc_join_limit(const struct hcomm_session *s, int timeout_ms, struct hc_request *q)
+{
+	if (timeout_ms == HCOMM_START)
+		return;
+	if (timeout_ms == HCOMM_DEFAULT && !s->env.timeout_ms && s->connect_timeout_ms) {
+		q->connect_ms = s->connect_timeout_ms;
+		q->deadline = hc_deadline(LONGEST_MS);
+	}
+	if (q->deadline < HC_FOREVER - HC_SLACK_MS * HC_MS)
+		q->deadline += HC_SLACK_MS * HC_MS;
+}
+
 int hc_join_run(struct hcomm_session *s, const struct hc_join *j, hcomm_domain *domain)
 {
 	struct hc_request q = {j->desc, j->msg, j->pass, j->deadline, 0};
 	struct hc_domain *d = NULL;
 	int r;
 
-	if (j->timeout_ms != HCOMM_START && q.deadline < HC_FOREVER - HC_SLACK_MS * HC_MS)
-		q.deadline += HC_SLACK_MS * HC_MS;
+	hc_join_limit(s, j->timeout_ms, &q);
 	pthread_mutex_lock(&s->lock);
 	r = run(s, j, &q, &d);
 	if (d)

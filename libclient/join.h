@@ -41,6 +41,8 @@ struct hc_join {
 	int timeout_ms;        /* the caller's: HCOMM_START does not wait */
 	uint64_t deadline;
 };
+/* How long to wait for the answer to a request that waits for other ranks. */
+void hc_join_limit(const struct hcomm_session *s, int timeout_ms, struct hc_request *q);
 /* Send it and make the domain of the answer; takes the lock. 0, IN_PROGRESS (*domain is valid
  * in both), or why not. */
 int hc_join_run(struct hcomm_session *s, const struct hc_join *j, hcomm_domain *domain);

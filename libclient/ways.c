@@ -524,13 +524,14 @@ static int split_now(const struct hc_parent *p, const struct hc_m_split *m,
 		     const struct hc_wishes *wish, int timeout_ms, uint64_t deadline,
 		     hcomm_domain *domain)
 {
-	struct hc_request q = {&hc_desc_split, m, -1, deadline + HC_SLACK_MS * HC_MS, 0};
+	struct hc_request q = {&hc_desc_split, m, -1, deadline, 0};
 	struct hc_m_sub sub = sub_msg(p, wish->name, m->timeout_ms);
 	struct hc_m_split_r group;
 	struct hc_call c;
 	int r;
 
 	hc_call_init(&c, HC_MSG_split_r);
+	hc_join_limit(p->session, timeout_ms, &q);
 	r = hc_call_run(p->session, &c, &q);
 	if (!r && hc_call_answer(&p->session->sess, &c, &hc_desc_split_r, &group))
 		r = hc_refuse(HC_E_MALFORMED, "hcommd gave an answer that is no `split_r`");

@@ -13,6 +13,7 @@
 #include "emit.h"
 #include "home.h"
 #include "part.h"
+#include "sync.h"
 #include "who.h"
 
 #include <stdio.h>
@@ -268,7 +269,7 @@ bool hc_away_work(struct hc_core *c)
 		if (c->sweep >= c->home_pool.fresh && c->sweep < parts)
 			c->sweep = parts;
 		if (c->sweep >= parts + c->part_pool.fresh) {
-			c->sweeping = !hc_ask_lost(c);
+			c->sweeping = !hc_ask_lost(c) || !hc_sync_lost(c);
 			return true;
 		}
 		if (look(c, c->sweep++))

@@ -309,8 +309,10 @@ static void send_commit_again(struct hc_core *c, const struct hc_home *h, uint32
 				.epoch = h->epoch,
 				.incarnation = c->self.incarnation,
 				.nranks = h->nranks,
-				.number = 0}; /* the state that follows has the present one */
+				.number = h->number};
 
+	if (h->state != HC_W_domain_state_ACTIVE)
+		m.number--; /* the state follows, and is newer */
 	hc_emit_send(c, node, &hc_desc_commit, &m);
 }
 
@@ -324,7 +326,8 @@ static void tell(struct hc_core *c, struct hc_home *h, uint32_t node,
 		hc_home_ask_cut(c, h);
 		return;
 	}
-	if (m->number != h->number || m->state < HC_W_domain_state_ACTIVE)
+	if (m->state < HC_W_domain_state_ACTIVE ? h->state != HC_W_domain_state_ACTIVE
+						: m->number != h->number)
 		hc_home_tell_one(c, h, node);
 	if (h->leaving && h->state == HC_W_domain_state_DRAINING)
 		hc_home_send_cut(c, h, node);

@@ -10,8 +10,10 @@
  * and must be acknowledged. When nothing new is acknowledged for the window in which a path would
  * be DOWN, at least two seconds, and the second between two questions, the connection is closed and
  * dialled again. And a peer that is UP must have proven both directions of one path within the
- * probe timeout and that window, from the moment that it was UP; else it is UNREACHABLE though
- * control works. The connection stays: its keys are what a path will be proven with.
+ * probe timeout and that window, from the moment that it was UP, and must go on doing so, within
+ * the window and a quarter of it; else it is UNREACHABLE though control works. (Where one direction
+ * is lost, the peer calls us so after the window.) The connection stays: its keys are what a path
+ * will be proven with.
  *
  * As soon as a path is good all of this ends. Time in which this node did not run itself is not
  * counted.
@@ -60,17 +62,21 @@ static uint64_t answer_limit(const struct hc_core *c, const struct hc_peer *p)
 	       hc_longer(SILENT_NS, down_window(c, p)) + ASK_NS;
 }
 
-/* When a path must have proven both directions. */
+/* When a path must have proven both directions, again. */
 static uint64_t proof_limit(const struct hc_core *c, const struct hc_peer *p)
 {
-	uint64_t last = hc_longer(p->since, c->net->awake_at);
+	uint64_t last = hc_longer(p->since, c->net->awake_at), proof = 0;
 	uint32_t i;
 
 	if (p->state != HC_W_node_state_UP)
 		return HC_NEVER;
 	for (i = 0; i < p->npaths; i++)
 		if (c->net->paths[p->paths[i]].proof_at != HC_NEVER)
-			last = hc_longer(last, c->net->paths[p->paths[i]].proof_at);
+			proof = hc_longer(proof, c->net->paths[p->paths[i]].proof_at);
+	last = hc_longer(last, proof);
+	/* what had been proven and is no more is judged as silence is: the peer does the same */
+	if (proof > p->since)
+		return last + down_window(c, p) + down_window(c, p) / 4;
 	return last + c->set.probe_timeout_ns + down_window(c, p);
 }
 
@@ -148,6 +154,6 @@ void hc_peer_watch(struct hc_core *c, uint32_t peer)
 
 	if (p->watch_at != HC_NEVER || !is_watched(c, p))
 		return;
-	p->watch_at = c->now + ASK_NS;
+	p->watch_at = hc_longer(c->now, hc_first(c->now + ASK_NS, proof_limit(c, p)));
 	hc_peer_arm(c, peer);
 }

@@ -312,6 +312,25 @@ void hc_sync_session_lost(struct hc_core *c, uint64_t session)
 	}
 }
 
+bool hc_sync_lost(struct hc_core *c)
+{
+	const struct hc_part *p;
+	uint32_t n;
+
+	for (n = 0; c->wait_pool.used && n < c->wait_pool.fresh; n++) {
+		const struct hc_wait *w = &c->waits[n];
+
+		p = w->ticket && w->session ? hc_part_by_id(c, w->domain) : NULL;
+		if (!p || !p->orphan)
+			continue;
+		if (!hc_emit_room(c))
+			return false;
+		hc_emit_error(c, w->session, w->request, HC_E_DAMAGED, hc_part_cause(c, p));
+		wait_end(c, n);
+	}
+	return true;
+}
+
 bool hc_sync_home_again(struct hc_core *c, uint32_t node)
 {
 	struct hc_m_exch_done m = {.code = HC_E_PEER_LOST};

@@ -38,6 +38,8 @@ void hc_sync_on_done(struct hc_core *c, const struct hc_m_exch_done *m);
 uint32_t hc_sync_untold(const struct hc_core *c, const struct hc_part *p);
 /* The part is over: so is its page. */
 void hc_sync_part_over(struct hc_core *c, struct hc_part *p);
+/* Answer those who wait for a home that was lost; false when there was no room for all. */
+bool hc_sync_lost(struct hc_core *c);
 void hc_sync_session_lost(struct hc_core *c, uint64_t session);
 /* That node, a home, begins anew with this one: answer one who waits for it; false: nobody does. */
 bool hc_sync_home_again(struct hc_core *c, uint32_t node);

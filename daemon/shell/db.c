@@ -19,6 +19,7 @@
 #include "dbaside.h"
 #include "dbids.h"
 #include "dbrows.h"
+#include "dbschema.h"
 #include "core.h"
 #include "db.h"
 #include "ident.h"
@@ -59,32 +60,6 @@ static const char *const sql[STMTS] = {
 	[S_DEL_CHANNEL] = "DELETE FROM channel WHERE id=?",
 	[S_CHANNELS] = "SELECT id,row FROM channel ORDER BY id",
 };
-
-#define CHANNEL_TABLE                                                                              \
-	"CREATE TABLE IF NOT EXISTS channel(id INTEGER PRIMARY KEY, row BLOB NOT NULL);"
-
-static const char schema[] =
-	"BEGIN IMMEDIATE;"
-	"CREATE TABLE meta(key TEXT PRIMARY KEY, value) WITHOUT ROWID;"
-	"CREATE TABLE domain(seq INTEGER PRIMARY KEY, id INTEGER NOT NULL, row BLOB NOT NULL);"
-	"CREATE TABLE event(seq INTEGER PRIMARY KEY AUTOINCREMENT, wall_ns INTEGER, mono_ns "
-	"INTEGER,"
-	" kind INTEGER, domain INTEGER, epoch INTEGER, rank INTEGER, pid INTEGER, uid INTEGER,"
-	" text TEXT);"
-	"CREATE INDEX event_domain ON event(domain, seq) WHERE domain != 0;" CHANNEL_TABLE
-	"COMMIT;";
-
-/* An empty name is two bytes of length. */
-static const char from_1[] =
-	"BEGIN IMMEDIATE;" CHANNEL_TABLE "UPDATE channel SET row = CAST(row || x'0000' AS BLOB);"
-	"PRAGMA user_version=2;"
-	"COMMIT;";
-
-/* No other home (16 + 8 bytes), and three empty arrays (4 bytes each). */
-static const char from_2[] = "BEGIN IMMEDIATE;"
-			     "UPDATE domain SET row = CAST(row || zeroblob(36) AS BLOB);"
-			     "PRAGMA user_version=3;"
-			     "COMMIT;";
 
 struct hc_db {
 	sqlite3 *h;
@@ -229,10 +204,8 @@ static int tune(struct hc_db *db)
 	return exec(db, "PRAGMA locking_mode=EXCLUSIVE;"
 			"PRAGMA journal_mode=WAL;"
 			"PRAGMA synchronous=NORMAL;"
-			"PRAGMA wal_autocheckpoint=1000;"
-			"PRAGMA journal_size_limit=4194304;"
-			"PRAGMA temp_store=MEMORY;"
-			"PRAGMA cache_size=-256;"); /* KiB: rows are written, not read */
+			"PRAGMA wal_autocheckpoint=1000;PRAGMA journal_size_limit=4194304;"
+			"PRAGMA temp_store=MEMORY;");
 }
 
 static bool is_small(const char *path)
@@ -316,23 +289,17 @@ enum open_result { OPEN_SOUND, OPEN_NEW, OPEN_DAMAGED, OPEN_FUTURE, OPEN_FAILED,
 
 static enum open_result make_schema(struct hc_db *db)
 {
-	char version[64];
-
-	snprintf(version, sizeof(version), "PRAGMA user_version=%d", HC_DB_SCHEMA);
-	if (exec(db, schema) || exec(db, version) || prepare(db))
-		return OPEN_FAILED;
-	return OPEN_NEW;
+	return exec(db, hc_dbschema) || prepare(db) ? OPEN_FAILED : OPEN_NEW;
 }
 
 /* Rows that were read before are read again, as they are now. */
 static int bring_up(struct hc_db *db, int64_t version)
 {
+	int64_t at = version;
 	int r = 0;
 
-	if (version < 2)
-		r = exec(db, from_1);
-	if (!r && version < 3)
-		r = exec(db, from_2);
+	for (; !r && at < HC_DB_SCHEMA; at++)
+		r = exec(db, hc_dbschema_next[at]);
 	if (r || version == HC_DB_SCHEMA)
 		return r;
 	hc_dbids_fini(&db->ids);

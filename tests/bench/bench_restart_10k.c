@@ -9,6 +9,9 @@
  * what is left, and starts the daemon again; both from fork and exec, on the same processor. Who
  * asks the daemon again and again is on the other one, and takes nothing of its time. Beside it
  * redis loads as many keys of the size of a row until it answers PING.
+ *
+ * As on a real node the runtime directory is in memory (/run is a tmpfs, here /dev/shm) and the
+ * database is on a disk.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -40,6 +43,7 @@ enum { DOMAINS = 10000, RANKS = 8, ROUNDS = 11, VALUE = 400 };
 
 static struct hc_node node;
 static char self[1024], copy[256];
+static char run_dir[] = "/dev/shm/hcomm-bench.XXXXXX";
 static uint64_t row_bytes;
 static int cpus[2]; /* who asks, and who starts */
 
@@ -300,11 +304,21 @@ static double ask_redis(size_t rounds)
 
 /* ---- the contest ---- */
 
+static void run_in_memory(void)
+{
+	char path[512];
+
+	snprintf(path, sizeof(path), "%s/run", node.dir);
+	if (!mkdtemp(run_dir) || rmdir(path) || symlink(run_dir, path))
+		bench_die("%s: %s", run_dir, strerror(errno));
+}
+
 static void prepare(void)
 {
 	char *text, *at;
 
 	hc_node_prepare(&node, RANKS, NULL, NULL);
+	run_in_memory();
 	node.before_exec = pin;
 	text = hc_read_file(node.conf);
 	at = text ? strstr(text, "log_level = debug\n") : NULL;
@@ -376,5 +390,6 @@ int main(int argc, char **argv)
 	report(&t, ask_redis(rounds));
 	bench_kill(owner);
 	hc_node_end(&node);
+	hc_remove_tree(run_dir);
 	return 0;
 }

@@ -196,6 +196,7 @@ static int carry_out(struct me *me)
 	case HC_DO_LEAVE: return hcomm_leave(*d, o->timeout_ms);
 	case HC_DO_DESTROY: return hcomm_destroy(*d, o->timeout_ms);
 	case HC_DO_ABORT: return hcomm_abort(*d, o->text);
+	case HC_DO_FENCE: return hcomm_fence(*d, o->timeout_ms);
 	case HC_DO_STATUS: return status(me, *d);
 	case HC_DO_EVENT: return wait_event(me);
 	case HC_DO_DISPATCH: return dispatch_for(me);

@@ -34,6 +34,7 @@ enum hc_order_kind {
 	HC_DO_LEAVE,   /* timeout_ms */
 	HC_DO_DESTROY, /* timeout_ms */
 	HC_DO_ABORT,   /* text */
+	HC_DO_FENCE,   /* timeout_ms */
 	HC_DO_STATUS,
 	HC_DO_EVENT,    /* the oldest event `code` (0: any), or wait for one; result is its error */
 	HC_DO_DISPATCH, /* dispatch for timeout_ms at most */

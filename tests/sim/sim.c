@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The clock, the nodes and their daemons; see simnet.h. */
-#include "simimp.h"
-
 #include "frame.h"
 #include "net.h"
+#include "simimp.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

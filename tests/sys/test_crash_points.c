@@ -25,7 +25,7 @@
 #include "ranks.h"
 #include "suite.h"
 
-enum { PORT = 24700, LIMIT = 30000, RANKS = 4, SHORT_POINTS = 20, LONG_POINTS = 1000 };
+enum { PORT = 25400, LIMIT = 30000, RANKS = 4, SHORT_POINTS = 20, LONG_POINTS = 1000 };
 
 static struct hc_node n[2];
 static struct hc_rank rank[RANKS];

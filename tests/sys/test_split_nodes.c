@@ -235,6 +235,17 @@ START_TEST(a_hundred_sub_domains_in_a_call)
 }
 END_TEST
 
+static bool two_have_come(void *ctx)
+{
+	const char *line;
+	unsigned count;
+
+	(void)ctx;
+	hc_ctl(&run, &n[0], "domain", "list", "--no-headings", "-o", "STATE,ARRIVED", (char *)NULL);
+	line = strstr(run.out, "FORMING");
+	return line && sscanf(line, "FORMING %u", &count) == 1 && count == 2;
+}
+
 /* Each who waits is told at once whose list is not that of another, and where those are. */
 START_TEST(lists_that_differ)
 {
@@ -244,6 +255,7 @@ START_TEST(lists_that_differ)
 	begin();
 	tell_sub(0, one, 3, 8);
 	tell_sub(2, one, 3, 8);
+	hc_await("two ranks to wait", two_have_come, NULL, LIMIT);
 	tell_sub(4, other, 3, 8);
 	hear_all(0, 2);
 	for (i = 0; i < RANKS; i += 2) {
@@ -290,6 +302,31 @@ START_TEST(a_rank_dies_in_the_middle)
 }
 END_TEST
 
+/* The daemon of one that has spoken is killed and started: what it said counts, once. */
+START_TEST(a_daemon_is_restarted_in_the_middle)
+{
+	unsigned i;
+
+	begin();
+	for (i = 1; i < RANKS; i++)
+		tell_split(i, (int32_t)(i % 2), 0);
+	for (i = 1; i < NODES; i++)
+		hc_await_node(&n[i], "node0", "up", LIMIT);
+	hc_node_kill(&n[2]);
+	hc_node_run(&n[2]);
+	hc_await_node(&n[0], "node2", "up", LIMIT);
+	tell_split(0, 0, 0);
+	hear_all(0, 1);
+	for (i = 0; i < RANKS; i++) {
+		ck_assert_msg(!a[i].result, "rank %u: %s", i, a[i].text);
+		ck_assert_uint_eq(a[i].nranks, 3);
+		ck_assert_uint_eq(a[i].id, a[i % 2].id);
+	}
+	operations_run(PART, 0, 1);
+	end();
+}
+END_TEST
+
 static void add(TCase *t)
 {
 	tcase_add_test(t, two_colours_over_three_nodes);
@@ -297,6 +334,7 @@ static void add(TCase *t)
 	tcase_add_test(t, a_hundred_sub_domains_in_a_call);
 	tcase_add_test(t, lists_that_differ);
 	tcase_add_loop_test(t, a_rank_dies_in_the_middle, 0, 2);
+	tcase_add_test(t, a_daemon_is_restarted_in_the_middle);
 }
 
 int main(void)

@@ -414,6 +414,30 @@ START_TEST(answers_of_a_lost_home)
 }
 END_TEST
 
+/* So are those who wait for its exchange: for a value, or for the others at a fence. */
+START_TEST(waits_for_the_exchange_of_a_lost_home)
+{
+	static const uint32_t own[] = {1, WORLD_END};
+	struct world_client *other;
+
+	form(2);
+	other = member(1, 200); /* a second connection of rank 1's process */
+	world_fence(&w, b1, id, own, 0, 600000);
+	world_get(&w, other, id, 1, "never-put", 600000, true, 0);
+	ck_assert(world_waits(b1) && world_waits(other));
+	part(0, 1);
+	world_advance(&w, 29000);
+	ck_assert(world_waits(b1) && world_waits(other));
+	world_advance(&w, 1100);
+	ck_assert(!world_waits(b1) && !world_waits(other));
+	ck_assert_int_eq(b1->code, HC_E_DAMAGED);
+	ck_assert_int_eq(other->code, HC_E_DAMAGED);
+	ck_assert_msg(strstr(b1->text, "its home is lost: node a"), "%s", b1->text);
+	meet(0, 1);
+	all_die();
+}
+END_TEST
+
 START_TEST(owner_destroys_an_orphan)
 {
 	struct world_client *other;
@@ -687,6 +711,7 @@ static void add(TCase *c)
 	tcase_add_test(c, two_nodes_lost_one_behind_the_other);
 	tcase_add_test(c, reborn_home_leaves_orphans);
 	tcase_add_test(c, answers_of_a_lost_home);
+	tcase_add_test(c, waits_for_the_exchange_of_a_lost_home);
 	tcase_add_test(c, owner_destroys_an_orphan);
 	tcase_add_test(c, forced_names_the_node);
 	tcase_add_test(c, lost_while_the_cut_is_asked);

@@ -19,7 +19,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { RANKS = 4, STEPS_MAX = 200, SEEDS = 6 };
+enum { RANKS = 4, STEPS_MAX = 200 };
 
 enum doing {
 	DO_JOIN,
@@ -667,15 +667,17 @@ END_TEST
 
 static void add(TCase *c)
 {
-	tcase_add_loop_test(c, killed_while_it_forms, 0, 4 * SEEDS);
+	const int seeds = hc_long() ? 12 : 2;
+
+	tcase_add_loop_test(c, killed_while_it_forms, 0, 4 * seeds);
 	tcase_add_loop_test(c, killed_at_rest, 0, 8);
 	tcase_add_loop_test(c, alone_after_the_start, 0, 2);
 	tcase_add_loop_test(c, the_other_one_was_reborn_meanwhile, 0, 2);
 	tcase_add_loop_test(c, prepared_and_the_home_does_not_come, 0, 4);
-	tcase_add_loop_test(c, killed_while_a_rank_leaves, 0, 8 * SEEDS);
-	tcase_add_loop_test(c, killed_while_it_is_destroyed, 0, 8 * SEEDS);
-	tcase_add_loop_test(c, killed_while_it_drains, 0, 8 * SEEDS);
-	tcase_add_loop_test(c, killed_while_a_rank_aborts, 0, 8 * SEEDS);
+	tcase_add_loop_test(c, killed_while_a_rank_leaves, 0, 8 * seeds);
+	tcase_add_loop_test(c, killed_while_it_is_destroyed, 0, 8 * seeds);
+	tcase_add_loop_test(c, killed_while_it_drains, 0, 8 * seeds);
+	tcase_add_loop_test(c, killed_while_a_rank_aborts, 0, 8 * seeds);
 }
 
 int main(void)

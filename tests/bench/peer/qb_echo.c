@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -98,9 +99,17 @@ static int32_t on_message(qb_ipcs_connection_t *c, void *data, size_t size)
 	return 0;
 }
 
+/* Its files are removed by this end alone. */
+static void on_destroyed(qb_ipcs_connection_t *c)
+{
+	(void)c;
+	qb_loop_stop(loop);
+}
+
 static int serve(const char *name)
 {
 	struct qb_ipcs_service_handlers h = {.connection_accept = on_accept,
+					     .connection_destroyed = on_destroyed,
 					     .msg_process = on_message};
 	struct qb_ipcs_poll_handlers p = {.job_add = job_add,
 					  .dispatch_add = poll_add,
@@ -113,6 +122,7 @@ static int serve(const char *name)
 	if (qb_ipcs_run(s))
 		return 1;
 	qb_loop_run(loop);
+	qb_ipcs_destroy(s);
 	return 0;
 }
 
@@ -169,6 +179,11 @@ int main(int argc, char **argv)
 	qsort(v, (size_t)n, sizeof(*v), by_value);
 	printf("%.3f\n", v[n / 2]);
 	qb_ipcc_disconnect(c);
-	kill(pid, SIGTERM);
+	for (i = 0; i < 500; i++) {
+		if (waitpid(pid, NULL, WNOHANG))
+			return 0;
+		usleep(10000);
+	}
+	kill(pid, SIGKILL);
 	return 0;
 }

@@ -116,7 +116,7 @@ static bool is_stored(struct job_world *w, uint32_t node, const struct job_recor
 static const struct hc_home *home_at(struct job_world *w, uint32_t node, uint64_t id)
 {
 	struct hc_core *c = sim_core(w->sim, node);
-	const uint32_t n = hc_index_find(&c->home_by_id, id);
+	const uint32_t n = c ? hc_index_find(&c->home_by_id, id) : HC_NONE;
 
 	return n == HC_NONE ? NULL : &c->homes[n];
 }

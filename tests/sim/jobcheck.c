@@ -116,9 +116,36 @@ static bool is_stored(struct job_world *w, uint32_t node, const struct job_recor
 static const struct hc_home *home_at(struct job_world *w, uint32_t node, uint64_t id)
 {
 	struct hc_core *c = sim_core(w->sim, node);
-	const uint32_t n = hc_index_find(&c->home_by_id, id);
+	const uint32_t n = c ? hc_index_find(&c->home_by_id, id) : HC_NONE;
 
 	return n == HC_NONE ? NULL : &c->homes[n];
+}
+
+static uint32_t node_of(const struct hc_core *c, uint32_t known)
+{
+	const uint8_t *id = c->nodes[known].id;
+	uint32_t i, n = 0;
+
+	for (i = 16; i-- > 8;)
+		n = n << 8 | id[i];
+	return n - 1;
+}
+
+void job_check_prepared(struct job_world *w, uint32_t node, uint64_t id)
+{
+	const struct hc_home *h = home_at(w, node, id);
+	struct hc_core *c = sim_core(w->sim, node);
+	uint32_t i, at;
+
+	for (i = 0; h && i < h->nranks; i++) {
+		at = hc_who(c, &c->places[h->places + i])->node;
+		at = at == HC_SELF_NODE ? node : node_of(c, at);
+		if (at != node && !job_store_row(w, at, id) && !w->nodes[at].boots)
+			job_broken(w,
+				   "node %u: %016" PRIx64 " is committed, and node %u has not "
+				   "stored that it is prepared",
+				   node, id, at);
+	}
 }
 
 void job_check_record(struct job_world *w, uint32_t node, const struct job_record *r,
@@ -201,16 +228,6 @@ void job_check_step(struct sim *s, uint32_t node, void *arg)
 }
 
 /* ---- in the end ---- */
-
-static uint32_t node_of(const struct hc_core *c, uint32_t known)
-{
-	const uint8_t *id = c->nodes[known].id;
-	uint32_t i, n = 0;
-
-	for (i = 16; i-- > 8;)
-		n = n << 8 | id[i];
-	return n - 1;
-}
 
 static const char *say(char *text, size_t bytes, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));

@@ -451,7 +451,7 @@ static void got_error(struct job_world *w, uint32_t proc, const struct job_reque
 		 w->procs[proc].pid, q->job, q->rank, code,
 		 hc_str_copy(m.text, text, sizeof(text)));
 	switch ((enum job_ask)q->kind) {
-	case ASK_HELLO: job_want(w, !"hello is refused"); return;
+	case ASK_HELLO: job_broken(w, "hello is refused"); return;
 	case ASK_ROOT:
 		w->jobs[q->job]->no_info = true;
 		refused(w, q->job, q->rank, code);
@@ -534,7 +534,7 @@ void job_proc_reply(struct job_world *w, uint32_t node, const struct hc_action *
 	case HC_MSG_joined: got_joined(w, proc, &q, &f); break;
 	case HC_MSG_done: got_done(w, proc, &q); break;
 	case HC_MSG_error: got_error(w, proc, &q, &f); break;
-	default: job_want(w, !"an answer of an unknown type");
+	default: job_broken(w, "an answer of the unknown type %u", f.head.type);
 	}
 	job_proc_wake(w, proc, 1000);
 }

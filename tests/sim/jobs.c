@@ -327,7 +327,9 @@ static void drain(struct job_world *w, uint32_t node)
 
 static void port(struct job_world *w, uint32_t node)
 {
-	sim_port(w->sim, node, job_pick(w, w->args.rails), job_pick(w, 3) != 0, 1500);
+	const uint32_t rail = job_pick(w, w->args.rails), up = job_pick(w, 3);
+
+	sim_port(w->sim, node, rail, up != 0, 1500);
 }
 
 static void node_fault(struct job_world *w, uint32_t node)

@@ -70,6 +70,7 @@ struct job_node {
 	uint32_t npids, pids_cap, sessions;
 	struct job_scan *scans;
 	uint32_t nscans, scans_cap;
+	uint32_t boots; /* kernels that died */
 	bool down, frozen, drained;
 	bool fresh;     /* what starts next has nothing of before */
 	uint32_t steps; /* that had to do with domains */
@@ -216,6 +217,8 @@ void job_boot(struct sim *s, uint32_t node, void *arg);
 struct job_domain *job_domain(struct job_world *w, uint64_t id);
 void job_check_joined(struct job_world *w, uint32_t node, uint32_t proc, uint64_t id,
 		      uint32_t rank);
+/* Its home commits: every node of it has stored that it is prepared. */
+void job_check_prepared(struct job_world *w, uint32_t node, uint64_t id);
 void job_check_record(struct job_world *w, uint32_t node, const struct job_record *r,
 		      const struct job_record *before);
 void job_check_step(struct sim *s, uint32_t node, void *arg);

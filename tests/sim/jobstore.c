@@ -83,6 +83,8 @@ static void apply(struct job_world *w, uint32_t node, const struct job_row *r)
 	d = job_domain(w, r->id);
 	if (!r->home)
 		return;
+	if (!d->committed)
+		job_check_prepared(w, node, r->id);
 	d->committed = true;
 	d->home = node;
 	if (d->cancelled)
@@ -131,6 +133,7 @@ void job_store_end(struct job_world *w, uint32_t node, bool boot)
 	for (i = 0; i < n->nrows; i++)
 		free(n->rows[i].bytes);
 	n->nrows = 0;
+	n->boots++;
 	memset(n->records, 0, sizeof(n->records));
 }
 

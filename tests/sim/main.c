@@ -168,6 +168,7 @@ int main(int argc, char **argv)
 	double began = now_s();
 	uint64_t i;
 
+	setvbuf(stdout, NULL, _IOLBF, 0); /* what is broken is seen at once */
 	options(argc, argv, &p);
 	for (i = 0; i < p.seeds; i++) {
 		if (p.paths)

@@ -211,6 +211,84 @@ START_TEST(a_rank_leaves_while_suspended)
 }
 END_TEST
 
+/* ---- words that are not obeyed, places that are taken ---- */
+
+START_TEST(an_older_state_is_not_obeyed)
+{
+	struct hc_m_state m = {.epoch = 1, .state = HC_W_domain_state_SUSPENDED};
+
+	form(2);
+	m.id = id;
+	m.number = world_record(&w, 1, id)->number;
+	world_say(&w, 0, 1, &hc_desc_state, &m);
+	m.number--;
+	world_say(&w, 0, 1, &hc_desc_state, &m);
+	ck_assert_int_eq(state_of(1), HC_W_domain_state_ACTIVE);
+	m.number += 2;
+	world_say(&w, 0, 1, &hc_desc_state, &m);
+	ck_assert_int_eq(state_of(1), HC_W_domain_state_SUSPENDED);
+	all_die();
+}
+END_TEST
+
+START_TEST(a_rank_of_another_node_is_taken)
+{
+	struct world_client *second;
+
+	world_start(&w, 2);
+	a0 = member(0, 100);
+	world_root_info(&w, a0, 3);
+	world_join_root(&w, a0, a0, 3, 0);
+	second = member(1, 201);
+	world_join_root(&w, second, a0, 3, 0);
+	ck_assert(!world_waits(second) && world_waits(a0));
+	ck_assert_int_eq(second->code, HC_E_BUSY);
+	ck_assert_str_eq(second->text,
+			 "rank 0 is held by process 100 on node a, which joined first");
+	all_die();
+}
+END_TEST
+
+/* One node has begun what the other has not: the cut is what the first one has begun. */
+START_TEST(the_cut_is_the_highest_of_all_nodes)
+{
+	form(2);
+	world_ops(&w, id, _i ? 0 : 1, 6, 1);
+	world_ops(&w, id, _i ? 1 : 0, 5, 0);
+	world_destroy(&w, a0, id);
+	ck_assert(world_waits(a0));
+	ck_assert_uint_eq(world_record(&w, 0, id)->cut, 6);
+	ck_assert_uint_eq(world_record(&w, 1, id)->cut, 6);
+	world_ops(&w, id, 0, 6, 0);
+	world_ops(&w, id, 1, 6, 0);
+	world_ops_ended(&w, a0, id);
+	world_ops_ended(&w, b1, id);
+	ck_assert(!world_waits(a0));
+	ck_assert_int_eq(a0->code, 0);
+	all_die();
+}
+END_TEST
+
+START_TEST(a_block_is_used_again)
+{
+	uint32_t block, i;
+
+	form(2);
+	block = world_seat(&w, id, 1)->block;
+	for (i = 0; i < 3; i++) {
+		world_leave(&w, a0, id, 0);
+		world_leave(&w, b1, id, 1);
+		ck_assert(!a0->code && !b1->code);
+		world_root_info(&w, a0, 2);
+		world_join_root(&w, a0, a0, 2, 0);
+		world_join_root(&w, b1, a0, 2, 1);
+		id = b1->id;
+		ck_assert_uint_eq(world_seat(&w, id, 1)->block, block);
+	}
+	all_die();
+}
+END_TEST
+
 /* ---- for good ---- */
 
 START_TEST(damaged_on_both_after_the_limit)
@@ -623,6 +701,10 @@ static void add(TCase *c)
 	tcase_add_test(c, only_living_members_count);
 	tcase_add_test(c, away_while_it_commits);
 	tcase_add_test(c, a_rank_leaves_while_suspended);
+	tcase_add_test(c, an_older_state_is_not_obeyed);
+	tcase_add_test(c, a_rank_of_another_node_is_taken);
+	tcase_add_loop_test(c, the_cut_is_the_highest_of_all_nodes, 0, 2);
+	tcase_add_test(c, a_block_is_used_again);
 	tcase_add_test(c, damaged_on_both_after_the_limit);
 	tcase_add_test(c, given_up_by_the_participant_alone);
 	tcase_add_test(c, reborn_member_damages_at_once);

@@ -712,6 +712,22 @@ uint64_t hc_core_deadline(const struct hc_core *c)
 	return next < first ? next : first;
 }
 
+/* The parts of other homes, which nothing counts by state. */
+static void count_far(const struct hc_core *c, struct hc_core_counts *n)
+{
+	uint32_t i, left = c->nfar;
+
+	n->domains += c->nfar;
+	for (i = 0; left && i < c->part_pool.fresh; i++) {
+		if (!hc_part_is_far(&c->parts[i]))
+			continue;
+		left--;
+		n->active += c->parts[i].state == HC_W_domain_state_ACTIVE;
+		n->forming += c->parts[i].state < HC_W_domain_state_ACTIVE;
+		n->damaged += c->parts[i].state == HC_W_domain_state_DAMAGED;
+	}
+}
+
 void hc_core_counts(const struct hc_core *c, struct hc_core_counts *n)
 {
 	struct hc_admit_counts a;
@@ -735,6 +751,7 @@ void hc_core_counts(const struct hc_core *c, struct hc_core_counts *n)
 				     .hints_kept = a.hints_kept,
 				     .hints_broken = a.hints_broken,
 				     .hints_unknown = a.hints_unknown};
+	count_far(c, n);
 	hc_net_counts(c, n);
 	n->drained = c->drain.on;
 	if (c->drain.session && c->drain.until > c->now)

@@ -67,18 +67,10 @@ static void status_home(struct hc_core *c, struct hc_home *h, uint64_t session, 
 	hc_emit_reply(c, session, request, &hc_desc_status_r, &m);
 }
 
-static const char *part_name(const struct hc_core *c, const struct hc_part *p, char text[32])
-{
-	if (p->name != HC_NONE)
-		return c->names[p->name].text;
-	snprintf(text, 32, "domain-%016llx", (unsigned long long)p->id);
-	return text;
-}
-
 /* What this node has of a domain that another one is the home of. */
 static bool is_far(const struct hc_part *p)
 {
-	return p->state != HC_W_domain_state_NONE && p->id && p->home_node != HC_SELF_NODE;
+	return p->id && hc_part_is_far(p);
 }
 
 /* While it forms, what the home last told. */
@@ -106,7 +98,7 @@ static void status_part(struct hc_core *c, const struct hc_part *p, uint64_t ses
 				  .number = p->number,
 				  .nranks = p->nranks,
 				  .arrived = part_arrived(c, p),
-				  .name = hc_str(part_name(c, p, name)),
+				  .name = hc_str(hc_part_name(c, p, name)),
 				  .cause = hc_str(part_cause(c, p, cause))};
 
 	hc_emit_reply(c, session, request, &hc_desc_status_r, &m);
@@ -208,7 +200,7 @@ static bool part_row(struct hc_view_page *g, struct hc_part *p)
 	struct hc_core *c = g->c;
 	char name[32], cause[HC_CAUSE_MAX];
 	struct hc_m_view_domain r = {.id = p->id,
-				     .name = hc_str(part_name(c, p, name)),
+				     .name = hc_str(hc_part_name(c, p, name)),
 				     .state = hc_str(hc_word_domain_state(p->state)),
 				     .epoch = p->epoch,
 				     .number = p->number,
@@ -224,7 +216,7 @@ static bool part_row(struct hc_view_page *g, struct hc_part *p)
 
 	if (!is_far(p))
 		return true;
-	return !hc_view_wants(g, p->id, part_name(c, p, name)) || hc_view_put(g, &r);
+	return !hc_view_wants(g, p->id, hc_part_name(c, p, name)) || hc_view_put(g, &r);
 }
 
 static bool ended_row(struct hc_view_page *g, const struct hc_ended *e)
@@ -376,7 +368,7 @@ static uint64_t far_members(struct hc_view_page *g, uint64_t at)
 	for (; n < first + c->part_pool.fresh; n++, seat = 0) {
 		const struct hc_part *p = &c->parts[n - first];
 
-		if (!is_far(p) || !hc_view_wants(g, p->id, part_name(c, p, name)))
+		if (!is_far(p) || !hc_view_wants(g, p->id, hc_part_name(c, p, name)))
 			continue;
 		if (p->state == HC_W_domain_state_FORMING) {
 			for (; seat < p->nranks; seat++)

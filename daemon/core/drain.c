@@ -4,6 +4,7 @@
 
 #include "emit.h"
 #include "home.h"
+#include "part.h"
 #include "session.h"
 
 #include <stdio.h>
@@ -13,24 +14,43 @@
 
 static const char no_new[] = "this node is being drained: it takes no new domains";
 
+/* Those whose home is here, and those that have ranks here. */
+static uint32_t left(const struct hc_core *c)
+{
+	return c->home_pool.used + c->nfar;
+}
+
+/* Domain number `i` of both tables, one after the other; NULL: none that counts. */
+static const char *name_of(const struct hc_core *c, uint32_t i, char text[32])
+{
+	const uint32_t homes = c->home_pool.fresh;
+
+	if (i < homes)
+		return c->homes[i].id ? hc_home_name(c, &c->homes[i], text, 32) : NULL;
+	return hc_part_is_far(&c->parts[i - homes]) ? hc_part_name(c, &c->parts[i - homes], text)
+						    : NULL;
+}
+
 /* "3 domains are left: a, b and others" */
 static void left_text(const struct hc_core *c, char *text, size_t bytes)
 {
-	char name[32];
+	char buf[32];
+	const char *name;
 	uint32_t i, shown = 0;
 	size_t n;
 
-	n = (size_t)snprintf(text, bytes, "%u domain%s left", c->home_pool.used,
-			     c->home_pool.used == 1 ? " is" : "s are");
-	for (i = 0; i < c->home_pool.fresh && n < bytes; i++) {
-		if (!c->homes[i].id)
+	n = (size_t)snprintf(text, bytes, "%u domain%s left", left(c),
+			     left(c) == 1 ? " is" : "s are");
+	for (i = 0; shown < left(c) && i < c->home_pool.fresh + c->part_pool.fresh && n < bytes;
+	     i++) {
+		name = name_of(c, i, buf);
+		if (!name)
 			continue;
 		if (shown++ == NAMES_SHOWN) {
 			snprintf(text + n, bytes - n, " and others");
 			return;
 		}
-		n += (size_t)snprintf(text + n, bytes - n, "%s%s", shown == 1 ? ": " : ", ",
-				      hc_home_name(c, &c->homes[i], name, sizeof(name)));
+		n += (size_t)snprintf(text + n, bytes - n, "%s%s", shown == 1 ? ": " : ", ", name);
 	}
 }
 
@@ -49,12 +69,12 @@ static void end_wait(struct hc_core *c, int code, const char *text)
 
 static void begin(struct hc_core *c, struct hc_session *s, uint32_t request)
 {
-	char text[HC_TEXT_MAX + 1], left[600];
+	char text[HC_TEXT_MAX + 1], rest[600];
 
 	if (!c->drain.on) {
-		left_text(c, left, sizeof(left));
+		left_text(c, rest, sizeof(rest));
 		HC_TEXT(text, "process %u drains this node: it takes no new domains; %s",
-			c->processes[s->process].pid, left);
+			c->processes[s->process].pid, rest);
 		hc_emit_log(c, HC_LOG_WARN, 0, 0, HC_NONE, text);
 	}
 	c->drain.on = true;
@@ -67,17 +87,17 @@ static void begin(struct hc_core *c, struct hc_session *s, uint32_t request)
 
 static void begin_or_end(struct hc_core *c, struct hc_session *s, uint32_t request)
 {
-	char text[HC_TEXT_MAX + 1], left[600];
+	char text[HC_TEXT_MAX + 1], rest[600];
 
 	if (!c->drain.session) {
 		begin(c, s, request);
 		return;
 	}
-	left_text(c, left, sizeof(left));
+	left_text(c, rest, sizeof(rest));
 	HC_TEXT(text, "process %u ended the wait; the node takes no new domains, %s",
-		c->processes[s->process].pid, left);
+		c->processes[s->process].pid, rest);
 	end_wait(c, HC_E_IN_PROGRESS, text);
-	HC_TEXT(text, "the wait is ended; the node takes no new domains, %s", left);
+	HC_TEXT(text, "the wait is ended; the node takes no new domains, %s", rest);
 	hc_emit_done(c, s->id, request, 0, text);
 }
 
@@ -113,7 +133,7 @@ void hc_drain_admin(struct hc_core *c, struct hc_session *s, uint32_t request,
 
 bool hc_drain_has_work(const struct hc_core *c)
 {
-	return c->drain.forming || (c->drain.session && !c->home_pool.used);
+	return c->drain.forming || (c->drain.session && !left(c));
 }
 
 bool hc_drain_work(struct hc_core *c)
@@ -134,10 +154,10 @@ bool hc_drain_work(struct hc_core *c)
 
 void hc_drain_timeout(struct hc_core *c)
 {
-	char text[HC_TEXT_MAX + 1], left[600];
+	char text[HC_TEXT_MAX + 1], rest[600];
 
-	left_text(c, left, sizeof(left));
-	HC_TEXT(text, "%s after %u s (drain_timeout_s, %s); the node takes no new ones", left,
+	left_text(c, rest, sizeof(rest));
+	HC_TEXT(text, "%s after %u s (drain_timeout_s, %s); the node takes no new ones", rest,
 		(unsigned)(c->set.drain_timeout_ns / 1000000000u), c->set.drain_timeout_origin);
 	if (c->drain.session)
 		end_wait(c, HC_E_TIMEOUT, text);

@@ -7,7 +7,8 @@
  * fail at once, since the ranks that they wait for would be refused. Running ones are left alone:
  * their jobs end them, and ranks come back to them as ever.
  *
- * The one who asked is answered when no domain is left, at the latest after drain_timeout_s. A
+ * The one who asked is answered when no domain is left, whose home is here or that has ranks here,
+ * at the latest after drain_timeout_s. A
  * second word while somebody waits ends that wait and answers both. The node stays as it is until
  * the word "off", or a restart: nothing of it is stored.
  */

@@ -118,6 +118,21 @@ struct hc_part *hc_part_open(struct hc_core *c, uint64_t key_a, uint64_t key_b, 
 	return p;
 }
 
+const char *hc_part_name(const struct hc_core *c, const struct hc_part *p, char text[32])
+{
+	if (p->name != HC_NONE)
+		return c->names[p->name].text;
+	snprintf(text, 32, "domain-%016llx", (unsigned long long)p->id);
+	return text;
+}
+
+void hc_part_of_node(struct hc_core *c, struct hc_part *p, uint32_t node)
+{
+	c->nfar += node != HC_SELF_NODE;
+	c->nfar -= p->home_node != HC_SELF_NODE;
+	p->home_node = node;
+}
+
 struct hc_part *hc_part_restore(struct hc_core *c, const struct hc_m_domain_row *m, uint32_t home,
 				uint32_t seats)
 {
@@ -127,7 +142,7 @@ struct hc_part *hc_part_restore(struct hc_core *c, const struct hc_m_domain_row 
 		return NULL;
 	p = part_begin(c, m->slot, m->uid, m->nranks, m->name);
 	p->reuse = m->reuse;
-	p->home_node = (uint16_t)home;
+	hc_part_of_node(c, p, home);
 	p->kept = home != HC_SELF_NODE;
 	/* all at once: growing would need room for both */
 	p->seats = hc_spans_get(&c->seat_spans, seats, &p->order);
@@ -197,6 +212,7 @@ void hc_part_free(struct hc_core *c, struct hc_part *p)
 	if (p->cause != HC_NONE)
 		hc_pool_put_front(&c->cause_pool, p->cause);
 	p->name = p->cause = p->seats = HC_NONE;
+	hc_part_of_node(c, p, HC_SELF_NODE);
 	hc_sync_part_over(c, p);
 	hc_user_release(c, p->uid, HC_CHARGE_PART);
 	p->id = 0;

@@ -59,6 +59,14 @@ bool hc_part_work(struct hc_core *c);
 void hc_part_answer_joined(struct hc_core *c, struct hc_part *p, uint32_t seat);
 
 const char *hc_part_cause(const struct hc_core *c, const struct hc_part *p);
+/* Its name, or one made of its id in `text`. */
+const char *hc_part_name(const struct hc_core *c, const struct hc_part *p, char text[32]);
+/* Where its home is: this node, or another one. */
+void hc_part_of_node(struct hc_core *c, struct hc_part *p, uint32_t node);
+static inline bool hc_part_is_far(const struct hc_part *p)
+{
+	return p->state != HC_W_domain_state_NONE && p->home_node != HC_SELF_NODE;
+}
 void hc_part_free(struct hc_core *c, struct hc_part *p);
 /* Refuse the join that a seat waits for, once for all seats of the request. */
 void hc_part_fail_join(struct hc_core *c, struct hc_part *p, uint32_t seat, int code,

@@ -240,7 +240,7 @@ struct hc_part *hc_join_part(struct hc_core *c, const struct join *j)
 	if (!p) {
 		p = hc_part_open(c, j->key_a, j->key_b, uid_of(c, j->s), j->nranks, j->name);
 		if (p) {
-			p->home_node = j->home;
+			hc_part_of_node(c, p, j->home);
 			p->home_life = c->nodes[j->home].life;
 			p->priority = j->priority;
 			p->weight = j->weight;

@@ -613,6 +613,7 @@ struct hc_core {
 	bool started;
 	struct hc_drain drain;
 	uint32_t nactive, nforming, ndamaged, nseats;
+	uint32_t nfar; /* parts of other homes */
 };
 
 /* A message of another node to a home or part of this one. */

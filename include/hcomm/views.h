@@ -45,7 +45,7 @@ struct hcomm_view_status {
 	uint64_t uptime_s; /* seconds since the start */
 	char health[HCOMM_NAME_BYTES]; /* ok, or degraded */
 	char remark[HCOMM_TEXT_BYTES]; /* what is missing or wrong, and what to do */
-	uint32_t domains; /* domains of which this node is the home, that are not over */
+	uint32_t domains; /* domains whose home is here or that have ranks here, not over */
 	uint32_t active; /* of them ACTIVE */
 	uint32_t forming; /* of them not ACTIVE yet */
 	uint32_t damaged; /* of them DAMAGED */

@@ -297,7 +297,7 @@ static void check_homes(struct world *w, uint32_t node)
 {
 	const struct hc_core *c = w->core[node];
 	uint32_t n, used = 0, active = 0, forming = 0, damaged = 0, storing = 0, over = 0;
-	uint32_t busy = 0, known = 0;
+	uint32_t busy = 0, known = 0, far = 0;
 	struct hc_core_counts counts;
 
 	for (n = 0; n < c->home_pool.fresh; n++) {
@@ -316,15 +316,25 @@ static void check_homes(struct world *w, uint32_t node)
 			   h->step == HOME_ENDING;
 		over += h->step == HOME_OVER;
 	}
-	for (n = 0; n < c->part_pool.fresh; n++)
-		storing += part_used(c, n) && hc_part_now(c, &c->parts[n])->step != PART_NOTHING;
+	for (n = 0; n < c->part_pool.fresh; n++) {
+		const struct hc_part *p = &c->parts[n];
+
+		storing += part_used(c, n) && hc_part_now(c, p)->step != PART_NOTHING;
+		if (!part_used(c, n) || p->home_node == HC_SELF_NODE)
+			continue;
+		far++;
+		active += p->state == HC_W_domain_state_ACTIVE;
+		forming += p->state < HC_W_domain_state_ACTIVE;
+		damaged += p->state == HC_W_domain_state_DAMAGED;
+	}
+	world_want(w, far == c->nfar);
 	world_want(w, busy == c->home_busy_pool.used);
 	for (n = 1; n < c->who_pool.fresh; n++)
 		known -= c->whos[n].places;
 	world_want(w, !known);
 	world_want(w, storing == c->storing.count && over == c->over.count);
 	hc_core_counts(c, &counts);
-	world_want(w, counts.domains == used && counts.active == active);
+	world_want(w, counts.domains == used + far && counts.active == active);
 	world_want(w, counts.forming == forming && counts.damaged == damaged);
 	world_want(w, counts.ranks == c->nseats && counts.sessions == c->nsessions);
 }

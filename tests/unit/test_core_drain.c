@@ -26,12 +26,17 @@ static void start(void)
 	other = world_client(&w, 0, 11, 0, HC_W_role_ADMIN);
 }
 
-static struct hc_core_counts counts(void)
+static struct hc_core_counts counts_of(uint32_t node)
 {
 	struct hc_core_counts n;
 
-	hc_core_counts(w.core[0], &n);
+	hc_core_counts(w.core[node], &n);
 	return n;
+}
+
+static struct hc_core_counts counts(void)
+{
+	return counts_of(0);
 }
 
 static void end(void)
@@ -71,6 +76,36 @@ START_TEST(the_last_end_answers)
 	world_advance(&w, 10000); /* beyond orphan_grace_s */
 	ck_assert_msg(!world_waits(admin), "%u domains", counts().domains);
 	ck_assert_int_eq(admin->code, 0);
+	end();
+}
+END_TEST
+
+/* The home is another node; the ranks that run are here. */
+START_TEST(ranks_of_another_home_are_waited_for)
+{
+	struct world_client *far, *here;
+
+	world_start(&w, 2);
+	admin = world_client(&w, 1, 10, 0, HC_W_role_ADMIN);
+	far = world_client(&w, 0, 100, 1000, HC_W_role_MEMBER);
+	here = world_client(&w, 1, 200, 1000, HC_W_role_MEMBER);
+	world_root_info(&w, far, 2);
+	world_join_root(&w, far, far, 2, 0);
+	world_join_root(&w, here, far, 2, 1);
+	ck_assert_int_eq(here->code, 0);
+	ck_assert_uint_eq(counts_of(1).domains, 1);
+	ck_assert_uint_eq(counts_of(1).active, 1);
+
+	world_drain(&w, admin, "");
+	ck_assert(world_waits(admin));
+	world_drain(&w, admin, ""); /* a second word ends the wait, and says what is left */
+	ck_assert_ptr_nonnull(strstr(admin->text, "1 domain is left: domain-"));
+	world_drain(&w, admin, "");
+	ck_assert(world_waits(admin));
+	world_destroy(&w, far, far->id);
+	ck_assert_msg(!world_waits(admin), "%u domains", counts_of(1).domains);
+	ck_assert_int_eq(admin->code, 0);
+	ck_assert_uint_eq(counts_of(1).domains, 0);
 	end();
 }
 END_TEST
@@ -243,6 +278,7 @@ static void add(TCase *t)
 {
 	tcase_add_test(t, nothing_there_is_answered_at_once);
 	tcase_add_test(t, the_last_end_answers);
+	tcase_add_test(t, ranks_of_another_home_are_waited_for);
 	tcase_add_test(t, no_way_leads_in);
 	tcase_add_test(t, who_waits_for_others_is_told_at_once);
 	tcase_add_test(t, its_time_ends_the_wait_and_nothing_else);

@@ -120,6 +120,7 @@ W(conn_end, 4, KEY,      "the cluster keys differ")
 W(conn_end, 5, CLUSTER,  "another cluster")
 W(conn_end, 6, FOREIGN,  "does not speak this protocol")
 W(conn_end, 7, BROKEN,   "a malformed message")
+W(conn_end, 8, ENDED,    "closed by the peer")
 
 W(port_kind, 0, ETHER,    "ethernet")
 W(port_kind, 1, LOOPBACK, "loopback")

@@ -436,7 +436,7 @@ void hc_peer_parted(struct hc_core *c, uint32_t peer, uint16_t end, const char *
 	look_at(c, p, NULL, &down, &bad, &good);
 	if (end == HC_W_conn_end_CLOSED || end == HC_W_conn_end_REFUSED)
 		hc_peer_daemon_down(c, peer, why);
-	else if (good == HC_NONE && end != HC_W_conn_end_BROKEN)
+	else if (good == HC_NONE && end != HC_W_conn_end_BROKEN && end != HC_W_conn_end_ENDED)
 		hc_peer_unreachable(c, peer, why);
 }
 

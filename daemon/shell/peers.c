@@ -396,10 +396,12 @@ static void on_event(struct bufferevent *bev, short what, void *arg)
 		fail(c, HC_W_conn_end_FOREIGN, 0, "a TLS handshake without the cluster key");
 	} else if (c->state == PROVING) {
 		fail_proving(c);
+	} else if (c->state == OPEN && c->ssl && what & BEV_EVENT_EOF) {
+		fail(c, HC_W_conn_end_ENDED, 0, ""); /* it said so: its daemon lives */
 	} else if (c->state == OPEN) {
 		/* the word for a closed connection says all */
-		fail(c, HC_W_conn_end_CLOSED, what & BEV_EVENT_ERROR ? error : 0,
-		     what & BEV_EVENT_EOF ? "" : "reset");
+		error = what & BEV_EVENT_ERROR ? error : 0;
+		fail(c, HC_W_conn_end_CLOSED, error, error == ECONNRESET ? "reset" : "");
 	} /* CLOSING: the other end is done as well */
 	ERR_clear_error();
 	lose(c);

@@ -244,6 +244,22 @@ START_TEST(a_middlebox_that_resets_is_corrected_by_beats)
 }
 END_TEST
 
+/* It said that it closes, perhaps since it prefers another one: its daemon lives. */
+START_TEST(a_connection_that_the_peer_ended_accuses_nobody)
+{
+	uint64_t at;
+
+	connected(2, 1, 12);
+	at = sim_now(s);
+	sim_reset(s, 0, 1, HC_W_conn_end_ENDED);
+	sim_run(s, 3 * SIM_S);
+	ck_assert(peering_are_up(s, 0, 1));
+	ck_silent(s, HC_NONE, DAEMON_DOWN, at);
+	ck_silent(s, HC_NONE, NODE_UNREACHABLE, at);
+	end();
+}
+END_TEST
+
 /* The mean of what is left of a delay, dial after dial. */
 START_TEST(dials_back_off_and_never_end)
 {
@@ -668,6 +684,7 @@ int main(void)
 	tcase_add_test(t, a_kernel_that_refuses_says_that_its_daemon_is_gone);
 	tcase_add_test(t, a_refused_beat_says_that_its_daemon_is_gone);
 	tcase_add_test(t, a_middlebox_that_resets_is_corrected_by_beats);
+	tcase_add_test(t, a_connection_that_the_peer_ended_accuses_nobody);
 	tcase_add_test(t, dials_back_off_and_never_end);
 	tcase_add_test(t, a_planned_restart_is_no_failure);
 	tcase_add_test(t, beats_tell_of_a_planned_restart);

@@ -143,7 +143,7 @@ static bool stores(const struct hc_home *h)
 static const char *homes_wrong(struct hc_core *c)
 {
 	uint32_t n, used = 0, active = 0, forming = 0, damaged = 0, storing = 0, busy = 0;
-	uint32_t known = 0;
+	uint32_t known = 0, far = 0;
 	struct hc_core_counts counts;
 
 	for (n = 0; n < c->home_pool.fresh; n++) {
@@ -159,14 +159,24 @@ static const char *homes_wrong(struct hc_core *c)
 		damaged += h->state == HC_W_domain_state_DAMAGED;
 		storing += stores(h);
 	}
-	for (n = 0; n < c->part_pool.fresh; n++)
-		storing += part_used(c, n) && hc_part_now(c, &c->parts[n])->step != PART_NOTHING;
+	for (n = 0; n < c->part_pool.fresh; n++) {
+		const struct hc_part *p = &c->parts[n];
+
+		storing += part_used(c, n) && hc_part_now(c, p)->step != PART_NOTHING;
+		if (!part_used(c, n) || p->home_node == HC_SELF_NODE)
+			continue;
+		far++;
+		active += p->state == HC_W_domain_state_ACTIVE;
+		forming += p->state < HC_W_domain_state_ACTIVE;
+		damaged += p->state == HC_W_domain_state_DAMAGED;
+	}
+	need(far == c->nfar);
 	for (n = 1; n < c->who_pool.fresh; n++)
 		known -= c->whos[n].places;
 	need(!known);
 	need(busy == c->home_busy_pool.used && storing == c->storing.count);
 	hc_core_counts(c, &counts);
-	need(counts.domains == used && counts.active == active);
+	need(counts.domains == used + far && counts.active == active);
 	need(counts.forming == forming && counts.damaged == damaged);
 	return NULL;
 }

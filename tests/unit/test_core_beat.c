@@ -101,6 +101,49 @@ START_TEST(two_percent_of_loss_never_become_a_verdict)
 }
 END_TEST
 
+/*
+ * 3,000 beats at 200 ms. A beat in a hundred that is lost is counted and is no event; of three in
+ * ten it is one within a minute, though urgent probes ask again: it is seldom that all of them and
+ * their answers are lost as well, and so it is true of most minutes and not of each.
+ */
+static bool lose_1_percent(struct rig *r, const struct rig_packet *p)
+{
+	(void)r;
+	(void)p;
+	return rig_random() % 100 < 1;
+}
+
+static bool lose_30_percent(struct rig *r, const struct rig_packet *p)
+{
+	(void)r;
+	(void)p;
+	return rig_random() % 10 < 3;
+}
+
+START_TEST(loss_is_measured_before_it_is_an_event)
+{
+	unsigned minute, told = 0;
+
+	rig_start_at(2, 200 * MS, 3, 5);
+	rig_for(600 * SEC);
+	ck_assert_uint_eq(rig_path(0, 1)->missed + rig_path(1, 0)->missed, 0);
+	rig.loses = lose_1_percent;
+	rig_forget();
+	rig_for(600 * SEC);
+	ck_assert_uint_eq(rig_times(0, "is unstable") + rig_times(1, "is unstable"), 0);
+	ck_assert_uint_ge(rig_path(1, 0)->missed, 15);
+	ck_assert_uint_le(rig_path(1, 0)->missed, 50);
+	rig.loses = lose_30_percent;
+	for (minute = 0; minute < 20; minute++) {
+		rig_forget();
+		rig_for(60 * SEC);
+		told += rig_times(0, "is unstable") + rig_times(1, "is unstable") > 0;
+	}
+	ck_assert_uint_ge(told, 15);
+	end();
+}
+END_TEST
+
 static bool lose_one_of_0(struct rig *r, const struct rig_packet *p)
 {
 	if (p->from == 0)
@@ -644,6 +687,7 @@ int main(void)
 	tcase_add_loop_test(t, silence_is_a_verdict_at_the_exact_time, 0,
 			    sizeof(silences) / sizeof(silences[0]));
 	tcase_add_test(t, two_percent_of_loss_never_become_a_verdict);
+	tcase_add_test(t, loss_is_measured_before_it_is_an_event);
 	tcase_add_test(t, a_beat_that_is_lost_is_asked_for_and_counted);
 	tcase_add_test(t, loss_of_one_direction_is_seen_by_both_ends);
 	tcase_add_test(t, a_repeated_frame_does_nothing);

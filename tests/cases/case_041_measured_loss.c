@@ -6,7 +6,8 @@
  * they were. Here the packet filter drops a tenth of the frames, by chance: by count it would fall
  * into step with the urgent probes that each loss brings about. Without loss no beat is missed;
  * with it they are counted, and are no event; with nothing but loss there is one at once. The long
- * form loses one of a hundred for ten minutes. Needs root and nft.
+ * form loses one of a hundred for ten minutes. With a seed, and with three of ten lost, it is in
+ * tests/unit/test_core_beat.c. Needs root and nft.
  */
 #include <stdio.h>
 #include <string.h>

@@ -40,6 +40,13 @@ void hc_ask_drop(struct hc_core *c, uint64_t ticket)
 	hc_pool_put_front(&c->ask_pool, (uint32_t)ticket);
 }
 
+void hc_ask_forget(struct hc_core *c, struct hc_list *asks, uint32_t n)
+{
+	hc_list_del(asks, &c->ask_links, n);
+	c->asks[n] = (struct hc_ask){0};
+	hc_pool_put_front(&c->ask_pool, n);
+}
+
 bool hc_ask_take(struct hc_core *c, uint64_t ticket, uint64_t *session, uint32_t *request)
 {
 	const struct hc_ask *a = find(c, ticket);

@@ -12,6 +12,8 @@ void hc_ask_answer(struct hc_core *c, uint64_t ticket, int code, const char *tex
 /* Who that was, and forget the ticket; false when it is unknown or the client has gone. */
 bool hc_ask_take(struct hc_core *c, uint64_t ticket, uint64_t *session, uint32_t *request);
 void hc_ask_drop(struct hc_core *c, uint64_t ticket);
+/* Number `n`, which stands in a list of a home or a part. */
+void hc_ask_forget(struct hc_core *c, struct hc_list *asks, uint32_t n);
 /* It is that node which answers; leaves: for a rank that is out even when nobody answers. */
 void hc_ask_to(struct hc_core *c, uint64_t ticket, uint32_t node, bool leaves);
 /* What it is asked, without strings: it is repeated when that node begins anew. */

@@ -118,19 +118,6 @@ static void offer(struct page *g, const struct hc_m_shared_domain *d)
 		keep(g, d);
 }
 
-static bool has_node(struct hc_core *c, const struct hc_home *h, uint32_t node)
-{
-	uint32_t i;
-
-	for (i = 0; i < h->nranks; i++) {
-		const struct hc_place *pl = &c->places[h->places + i];
-
-		if (pl->state != HC_W_member_state_EXPECTED && hc_who(c, pl)->node == node)
-			return true;
-	}
-	return false;
-}
-
 static void offer_homes(struct hc_core *c, struct page *g, uint32_t node)
 {
 	struct hc_m_shared_domain d = {.home = 1};
@@ -139,7 +126,8 @@ static void offer_homes(struct hc_core *c, struct page *g, uint32_t node)
 	for (i = 0; i < c->home_pool.fresh; i++) {
 		const struct hc_home *h = &c->homes[i];
 
-		if (!h->id || h->id <= g->after || !is_committed(h->state) || !has_node(c, h, node))
+		if (!h->id || h->id <= g->after || !is_committed(h->state) ||
+		    !hc_home_has_node(c, h, node))
 			continue;
 		d.id = h->id;
 		d.epoch = h->epoch;
@@ -223,27 +211,15 @@ void hc_digest_differs(struct hc_core *c, uint32_t node)
 
 /* ---- what the other one says ---- */
 
-static void send_gone(struct hc_core *c, uint32_t node, const struct hc_m_shared_domain *d)
-{
-	const struct hc_ended *e = hc_home_ended(c, d->id);
-	struct hc_m_gone m = {.id = d->id,
-			      .epoch = d->epoch,
-			      .incarnation = c->self.incarnation,
-			      .state = e ? e->state : HC_W_domain_state_DESTROYED,
-			      .text = hc_str(e ? e->cause : "its home does not know it any more")};
-
-	hc_emit_send(c, node, &hc_desc_gone, &m);
-}
-
 /* A part of a domain whose home is here. What a drain misses, its deadline ends. */
 static void judge(struct hc_core *c, uint32_t node, const struct hc_m_shared_domain *d)
 {
 	struct hc_home *h = hc_home_by_id(c, d->id);
 
 	if (!h)
-		send_gone(c, node, d);
+		hc_home_say_over(c, node, d->id, d->epoch);
 	else if (is_committed(h->state) && h->state != HC_W_domain_state_DRAINING &&
-		 h->epoch == d->epoch && d->number < h->number && has_node(c, h, node))
+		 h->epoch == d->epoch && d->number < h->number && hc_home_has_node(c, h, node))
 		hc_home_tell_one(c, h, node);
 }
 

@@ -346,6 +346,16 @@ void hc_home_set_state(struct hc_core *c, struct hc_home *h, uint8_t state)
 	c->domain_changes++;
 }
 
+bool hc_home_has_node(const struct hc_core *c, const struct hc_home *h, uint32_t node)
+{
+	uint32_t i;
+
+	for (i = 0; i < h->nranks; i++)
+		if (hc_who_at(c, &c->places[h->places + i], node))
+			return true;
+	return false;
+}
+
 /* asked: only those that still have what they had, and can answer for it. */
 static uint32_t each_node(struct hc_core *c, struct hc_home *h, hc_home_node_fn fn, bool asked)
 {
@@ -466,6 +476,18 @@ void hc_home_store(struct hc_core *c, struct hc_home *h, enum hc_home_step step,
 }
 
 /* ---- the end ---- */
+
+void hc_home_say_over(struct hc_core *c, uint32_t node, uint64_t id, uint32_t epoch)
+{
+	const struct hc_ended *e = hc_home_ended(c, id);
+	struct hc_m_gone m = {.id = id,
+			      .epoch = epoch,
+			      .incarnation = c->self.incarnation,
+			      .state = e ? e->state : HC_W_domain_state_DESTROYED,
+			      .text = hc_str(e ? e->cause : "its home does not know it any more")};
+
+	hc_emit_send(c, node, &hc_desc_gone, &m);
+}
 
 static void send_gone(struct hc_core *c, struct hc_home *h, uint32_t node)
 {

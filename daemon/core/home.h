@@ -39,6 +39,8 @@ void hc_home_set_state(struct hc_core *c, struct hc_home *h, uint8_t state);
 /* Room for `nranks` places; false when ranks_max is reached. */
 bool hc_home_set_nranks(struct hc_core *c, struct hc_home *h, uint32_t nranks);
 struct hc_place *hc_home_place(struct hc_core *c, struct hc_home *h, uint32_t rank);
+/* Has a rank come from that node? */
+bool hc_home_has_node(const struct hc_core *c, const struct hc_home *h, uint32_t node);
 /* Call fn once for each node that has a live member. Returns how many. */
 typedef void (*hc_home_node_fn)(struct hc_core *c, struct hc_home *h, uint32_t node);
 uint32_t hc_home_each_node(struct hc_core *c, struct hc_home *h, hc_home_node_fn fn);
@@ -62,6 +64,8 @@ void hc_home_over(struct hc_core *c, struct hc_home *h);
 bool hc_home_work(struct hc_core *c);
 void hc_home_timeout(struct hc_core *c, struct hc_home *h);
 /* Tell the state to every node. */
+/* Of a domain that is not here any more, to a node that has a part of it. */
+void hc_home_say_over(struct hc_core *c, uint32_t node, uint64_t id, uint32_t epoch);
 void hc_home_tell_one(struct hc_core *c, struct hc_home *h, uint32_t node); /* who missed it */
 void hc_home_tell_state(struct hc_core *c, struct hc_home *h);
 

@@ -13,27 +13,13 @@
 #include "home.h"
 
 #include "again.h"
+#include "ask.h"
 #include "channel.h"
 #include "emit.h"
 #include "who.h"
 
 #include <stdio.h>
 #include <string.h>
-
-static bool is_at(const struct hc_core *c, const struct hc_place *pl, uint32_t node)
-{
-	return pl->state != HC_W_member_state_EXPECTED && hc_who(c, pl)->node == node;
-}
-
-static bool has_node(const struct hc_core *c, const struct hc_home *h, uint32_t node)
-{
-	uint32_t i;
-
-	for (i = 0; i < h->nranks; i++)
-		if (is_at(c, &c->places[h->places + i], node))
-			return true;
-	return false;
-}
 
 static bool forms(const struct hc_home *h)
 {
@@ -50,7 +36,7 @@ static void withdraw(struct hc_core *c, uint64_t id, uint32_t node)
 	uint32_t i;
 
 	for (i = 0; (h = hc_home_by_id(c, id)) && i < h->nranks; i++) {
-		if (!is_at(c, hc_home_place(c, h, i), node))
+		if (!hc_who_at(c, hc_home_place(c, h, i), node))
 			continue;
 		d.rank = i;
 		d.pid = hc_who(c, hc_home_place(c, h, i))->pid;
@@ -74,11 +60,8 @@ static void drop_asks(struct hc_core *c, struct hc_home *h, uint32_t node)
 
 	for (; n != HC_NONE; n = next) {
 		next = hc_list_next(&c->ask_links, n);
-		if (c->asks[n].node != node)
-			continue;
-		hc_list_del(&hc_home_busy(c, h)->asks, &c->ask_links, n);
-		c->asks[n] = (struct hc_ask){0};
-		hc_pool_put(&c->ask_pool, n);
+		if (c->asks[n].node == node)
+			hc_ask_forget(c, &hc_home_busy(c, h)->asks, n);
 	}
 }
 
@@ -94,7 +77,7 @@ bool hc_home_again(struct hc_core *c, struct hc_home *h, uint32_t node)
 {
 	drop_asks(c, h, node);
 	hc_home_rest(c, h);
-	if (forms(h) || h->step == HOME_OVER || !has_node(c, h, node))
+	if (forms(h) || h->step == HOME_OVER || !hc_home_has_node(c, h, node))
 		return false;
 	hc_gang_home_again(c, h->id);
 	ask_part(c, h, node);
@@ -168,18 +151,6 @@ void hc_home_comes_again(struct hc_core *c, uint32_t node, const struct hc_m_arr
 
 /* ---- what the node has ---- */
 
-static void send_gone(struct hc_core *c, uint32_t node, const struct hc_m_part_back *m,
-		      const struct hc_ended *e)
-{
-	struct hc_m_gone g = {.id = m->id,
-			      .epoch = m->epoch,
-			      .incarnation = c->self.incarnation,
-			      .state = e ? e->state : HC_W_domain_state_DESTROYED,
-			      .text = hc_str(e ? e->cause : "its home does not know it any more")};
-
-	hc_emit_send(c, node, &hc_desc_gone, &g);
-}
-
 static void send_cancel(struct hc_core *c, uint32_t node, const struct hc_m_part_back *m,
 			const struct hc_ended *e)
 {
@@ -201,7 +172,7 @@ static void unknown(struct hc_core *c, uint32_t node, const struct hc_m_part_bac
 	if (m->state == HC_W_domain_state_NONE)
 		return;
 	if (m->state >= HC_W_domain_state_ACTIVE)
-		send_gone(c, node, m, e);
+		hc_home_say_over(c, node, m->id, m->epoch);
 	else if (e)
 		send_cancel(c, node, m, e);
 	else
@@ -356,7 +327,7 @@ void hc_home_on_part_back(struct hc_core *c, uint32_t node, const struct hc_m_pa
 {
 	struct hc_home *h = hc_home_by_id(c, m->id);
 
-	if (!h || h->step == HOME_OVER || !(has_node(c, h, node) || forms(h))) {
+	if (!h || h->step == HOME_OVER || !(hc_home_has_node(c, h, node) || forms(h))) {
 		unknown(c, node, m);
 		return;
 	}

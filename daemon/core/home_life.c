@@ -21,6 +21,7 @@
  */
 #include "home.h"
 
+#include "ask.h"
 #include "channel.h"
 #include "digest.h"
 #include "emit.h"
@@ -58,9 +59,7 @@ void hc_home_answer(struct hc_core *c, struct hc_home *h, uint32_t ask, int code
 	struct hc_ask *a = &c->asks[ask];
 
 	send_control_r(c, a->node, a->ticket, code, hc_home_cause(c, h));
-	hc_list_del(&hc_home_busy(c, h)->asks, &c->ask_links, ask);
-	*a = (struct hc_ask){0};
-	hc_pool_put_front(&c->ask_pool, ask);
+	hc_ask_forget(c, &hc_home_busy(c, h)->asks, ask);
 }
 
 void hc_home_answer_active(struct hc_core *c, struct hc_home *h)

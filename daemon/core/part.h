@@ -113,6 +113,9 @@ void hc_part_await_timeout(struct hc_core *c, struct hc_part *p);
 /* Follow what is known of the home's node; false when nothing has changed. */
 bool hc_part_look(struct hc_core *c, struct hc_part *p);
 /* End an orphan that nobody here needs any more. */
+/* Nothing was formed, and the home cannot be reached: those who wait are refused, and join again
+ * when it is back. */
+void hc_part_withdraw(struct hc_core *c, struct hc_part *p, const char *text);
 void hc_part_orphan_timeout(struct hc_core *c, struct hc_part *p);
 
 /* Told by sessions. */

@@ -164,15 +164,12 @@ static void give_back(struct hc_core *c, struct hc_part *p)
 {
 	const struct hc_known_node *n = &c->nodes[p->home_node];
 	char text[HC_CAUSE_MAX];
-	uint32_t i;
 
 	HC_TEXT(text,
 		"its home, node %.64s, could not be reached for %llu s (prepare_limit_s) while the "
 		"domain was activating: %s",
 		n->name, (unsigned long long)((c->now - n->away_since) / 1000000000u), n->why);
-	for (i = 0; i < p->nseats; i++)
-		hc_part_depart(c, p, p->seats + i, HC_W_depart_WITHDRAWN, "", 0);
-	hc_part_fail(c, p, HC_E_PEER_LOST, HC_NONE, hc_str(text));
+	hc_part_withdraw(c, p, text);
 }
 
 void hc_part_await_timeout(struct hc_core *c, struct hc_part *p)

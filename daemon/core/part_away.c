@@ -38,13 +38,10 @@ static bool anyone_here(const struct hc_core *c, const struct hc_part *p)
 static void say(struct hc_core *c, const struct hc_part *p, enum hc_level level, const char *text)
 {
 	const uint16_t kind = hc_part_now(c, p)->event;
-	char line[HC_CAUSE_MAX + 64];
+	char line[HC_CAUSE_MAX + 64], name[32];
 
-	HC_TEXT(line, "domain-%016llx: %s%s%s", (unsigned long long)p->id,
-		hc_word_domain_state(p->state), text[0] ? ": " : " again", text);
-	if (p->name != HC_NONE)
-		HC_TEXT(line, "%s: %s%s%s", c->names[p->name].text, hc_word_domain_state(p->state),
-			text[0] ? ": " : " again", text);
+	HC_TEXT(line, "%s: %s%s%s", hc_part_name(c, p, name), hc_word_domain_state(p->state),
+		text[0] ? ": " : " again", text);
 	hc_emit_log(c, level, kind, p->id, HC_NONE, line);
 	hc_emit_journal(c, kind, p->id, p->epoch, HC_NONE, 0, p->uid, line);
 }
@@ -65,8 +62,7 @@ static void tell(struct hc_core *c, struct hc_part *p, uint8_t state, uint16_t k
 	hc_part_add_work(c, p, WORK_NOTIFY);
 }
 
-/* Nothing was formed yet: those who wait are refused, and join again when the home is back. */
-static void fail(struct hc_core *c, struct hc_part *p, const char *text)
+void hc_part_withdraw(struct hc_core *c, struct hc_part *p, const char *text)
 {
 	uint32_t i;
 
@@ -84,7 +80,7 @@ static void lose(struct hc_core *c, struct hc_part *p)
 
 	HC_TEXT(text, "its home is lost: node %.64s %s", n->name, n->why);
 	if (p->state < HC_W_domain_state_ACTIVE) {
-		fail(c, p, text);
+		hc_part_withdraw(c, p, text);
 		return;
 	}
 	for (i = 0; i < p->nseats; i++)

@@ -444,9 +444,7 @@ bool hc_part_answer_leave(struct hc_core *c, struct hc_part *p, uint32_t seat, i
 			hc_emit_error(c, a->session, a->request, code, text);
 		else if (!code && !leave_one(c, p, a))
 			continue;
-		hc_list_del(&hc_part_busy(c, p)->asks, &c->ask_links, n);
-		*a = (struct hc_ask){0};
-		hc_pool_put_front(&c->ask_pool, n);
+		hc_ask_forget(c, &hc_part_busy(c, p)->asks, n);
 	}
 	hc_part_rest(c, p);
 	return true;

@@ -77,12 +77,8 @@ void hc_part_answer_joined(struct hc_core *c, struct hc_part *p, uint32_t seat)
 				.tag = HC_TAG(p->reuse, p->epoch)};
 	char name[32];
 
-	if (p->name != HC_NONE)
-		m.name = hc_str(c->names[p->name].text);
-	else if (!(first.flags & SEAT_BATCH)) {
-		HC_TEXT(name, "domain-%016llx", (unsigned long long)p->id);
-		m.name = hc_str(name);
-	}
+	if (!(first.flags & SEAT_BATCH)) /* that is told by its batch */
+		m.name = hc_str(hc_part_name(c, p, name));
 	for (i = 0; i < p->nseats; i++) {
 		struct hc_seat *t = &c->seats[p->seats + i];
 		struct hc_m_seat r = {.rank = t->rank, .device = t->device, .block = t->block};

@@ -25,6 +25,11 @@ static inline bool hc_who_lives(const struct hc_place *pl)
 	return pl->who && pl->state != HC_W_member_state_EXPECTED &&
 	       pl->state != HC_W_member_state_DEAD && pl->state != HC_W_member_state_LEFT;
 }
+/* It has come, and from that node. */
+static inline bool hc_who_at(const struct hc_core *c, const struct hc_place *pl, uint32_t node)
+{
+	return pl->state != HC_W_member_state_EXPECTED && hc_who(c, pl)->node == node;
+}
 /* Its node has lost all that it had when this one came. */
 static inline bool hc_who_lost(const struct hc_core *c, const struct hc_place *pl)
 {

@@ -96,3 +96,22 @@ void hc_pair_await_log(const struct hc_node *n, const char *text)
 
 	hc_await(text, has_logged, &w, 10000);
 }
+
+void hc_pair_table(const struct hc_node n[2], char *path, size_t bytes)
+{
+	static const char entry[] = "{\"server_id\":\"node%u\",\"device\":["
+				    "{\"device_id\":\"0\",\"device_ip\":\"192.0.2.%u\","
+				    "\"rank_id\":\"%u\"},"
+				    "{\"device_id\":\"1\",\"device_ip\":\"192.0.2.%u\","
+				    "\"rank_id\":\"%u\"}]}";
+	char a[300], b[300], text[800];
+
+	snprintf(path, bytes, "%s/table.json", n[0].dir);
+	snprintf(a, sizeof(a), entry, 0u, 1u, 0u, 2u, 1u);
+	snprintf(b, sizeof(b), entry, 1u, 3u, 2u, 4u, 3u);
+	snprintf(text, sizeof(text),
+		 "{\"version\":\"1.0\",\"status\":\"completed\",\"server_count\":\"2\","
+		 "\"server_list\":[%s,%s]}",
+		 a, b);
+	hc_write_file(path, text);
+}

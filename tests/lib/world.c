@@ -636,6 +636,12 @@ void world_hold(struct world *w, uint32_t from, uint32_t to, bool hold)
 		world_settle(w);
 }
 
+void world_hold_none(struct world *w)
+{
+	memset(w->hold, 0, sizeof(w->hold));
+	world_settle(w);
+}
+
 void world_store_hold(struct world *w, uint32_t node, bool hold)
 {
 	w->hold_store[node] = hold;

@@ -204,6 +204,7 @@ void world_hello(struct world *w, struct world_client *cl, uint8_t role, uint16_
 		 uint16_t proto_max);
 void world_lose(struct world *w, struct world_client *cl); /* its socket closes */
 void world_die(struct world *w, struct world_client *cl);  /* its process exits, then the socket */
+void world_die_all(struct world *w);                       /* everybody who is connected */
 void world_dead(struct world *w, uint32_t node, uint32_t pid); /* the process alone */
 bool world_waits(const struct world_client *cl);
 
@@ -295,6 +296,7 @@ void world_settle(struct world *w);
 
 /* Between nodes and to the store: hold, let go, and carry by hand. */
 void world_hold(struct world *w, uint32_t from, uint32_t to, bool hold);
+void world_hold_none(struct world *w); /* all that is held between nodes goes on its way */
 void world_store_hold(struct world *w, uint32_t node, bool hold);
 bool world_carry(struct world *w, uint32_t from, uint32_t to);     /* the oldest one, held or not */
 bool world_drop(struct world *w, uint32_t from, uint32_t to);      /* the oldest one is lost */

@@ -140,6 +140,15 @@ void world_die(struct world *w, struct world_client *cl)
 			world_lose(w, w->clients[i]);
 }
 
+void world_die_all(struct world *w)
+{
+	uint32_t i;
+
+	for (i = 0; i < w->nclients; i++)
+		if (w->clients[i]->open)
+			world_die(w, w->clients[i]);
+}
+
 bool world_waits(const struct world_client *cl)
 {
 	return cl->nwaits != 0;

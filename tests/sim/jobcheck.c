@@ -9,6 +9,7 @@
 
 #include "net.h"
 #include "who.h"
+#include "worldcore.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -222,7 +223,7 @@ void job_check_step(struct sim *s, uint32_t node, void *arg)
 	if (!w->nodes[node].steps || w->j->bad || w->booting)
 		return;
 	w->nodes[node].steps = 0;
-	wrong = job_core_wrong(sim_core(s, node));
+	wrong = world_core_wrong(sim_core(s, node));
 	if (wrong)
 		job_broken(w, "node %u: %s", node, wrong);
 }
@@ -354,7 +355,11 @@ const char *job_left_over(struct job_world *w, char *text, size_t bytes)
 			return say(text, bytes, "node %u: pid %u has not come to its end",
 				   w->procs[i].node, w->procs[i].pid);
 	for (i = 0; i < w->j->nodes && !why; i++) {
-		why = job_core_left(sim_core(w->sim, i));
+		const struct hc_core *c = sim_core(w->sim, i);
+
+		why = world_core_left(c);
+		if (!why && (c->nsessions || c->process_pool.used))
+			why = "a session or a process is left";
 		if (why)
 			return say(text, bytes, "node %u: %s", i, why);
 	}

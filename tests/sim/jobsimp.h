@@ -227,8 +227,5 @@ void job_check_took(struct sim *s, uint32_t node, uint32_t from, uint32_t life,
 /* What is still to come until all is settled, NULL = nothing; `text` has its words. */
 const char *job_unsettled(struct job_world *w, char *text, size_t bytes);
 const char *job_left_over(struct job_world *w, char *text, size_t bytes);
-/* What does not agree in a core, or NULL. */
-const char *job_core_wrong(struct hc_core *c);
-const char *job_core_left(const struct hc_core *c);
 
 #endif

@@ -56,25 +56,6 @@ static const struct hc_node *node_of(unsigned r)
 
 /* ---- two nodes, four processes ---- */
 
-static void write_table(void)
-{
-	static const char entry[] = "{\"server_id\":\"node%u\",\"device\":["
-				    "{\"device_id\":\"0\",\"device_ip\":\"192.0.2.%u\","
-				    "\"rank_id\":\"%u\"},"
-				    "{\"device_id\":\"1\",\"device_ip\":\"192.0.2.%u\","
-				    "\"rank_id\":\"%u\"}]}";
-	char a[300], b[300], text[800];
-
-	snprintf(table, sizeof(table), "%s/table.json", n[0].dir);
-	snprintf(a, sizeof(a), entry, 0u, 1u, 0u, 2u, 1u);
-	snprintf(b, sizeof(b), entry, 1u, 3u, 2u, 4u, 3u);
-	snprintf(text, sizeof(text),
-		 "{\"version\":\"1.0\",\"status\":\"completed\",\"server_count\":\"2\","
-		 "\"server_list\":[%s,%s]}",
-		 a, b);
-	hc_write_file(table, text);
-}
-
 static void nodes_up(void)
 {
 	hc_await_node(&n[0], "node1", "up", LIMIT);
@@ -90,7 +71,7 @@ static void begin(void)
 		hc_node_run(&n[i]);
 	}
 	nodes_up();
-	write_table();
+	hc_pair_table(n, table, sizeof(table));
 	for (i = 0; i < RANKS; i++) {
 		setenv("HCOMM_SOCKET", node_of(i)->socket, 1);
 		hc_rank_spawn(&rank[i]);

@@ -31,25 +31,6 @@ static const struct hc_node *node_of(unsigned r)
 
 /* ---- one domain over both ---- */
 
-static void write_table(char *path, size_t bytes)
-{
-	static const char entry[] = "{\"server_id\":\"node%u\",\"device\":["
-				    "{\"device_id\":\"0\",\"device_ip\":\"192.0.2.%u\","
-				    "\"rank_id\":\"%u\"},"
-				    "{\"device_id\":\"1\",\"device_ip\":\"192.0.2.%u\","
-				    "\"rank_id\":\"%u\"}]}";
-	char a[300], b[300], text[800];
-
-	snprintf(path, bytes, "%s/table.json", n[0].dir);
-	snprintf(a, sizeof(a), entry, 0u, 1u, 0u, 2u, 1u);
-	snprintf(b, sizeof(b), entry, 1u, 3u, 2u, 4u, 3u);
-	snprintf(text, sizeof(text),
-		 "{\"version\":\"1.0\",\"status\":\"completed\",\"server_count\":\"2\","
-		 "\"server_list\":[%s,%s]}",
-		 a, b);
-	hc_write_file(path, text);
-}
-
 static void begin(const char *top)
 {
 	struct hc_order o = {.what = HC_DO_JOIN_TABLE, .timeout_ms = 20000};
@@ -63,7 +44,7 @@ static void begin(const char *top)
 	hc_await_node(&n[1], "node0", "up", LIMIT);
 	hc_await_path(&n[0], "127.0.0.2:", "normal", LIMIT);
 	hc_await_path(&n[1], "127.0.0.1:", "normal", LIMIT);
-	write_table(o.text, sizeof(o.text));
+	hc_pair_table(n, o.text, sizeof(o.text));
 	for (i = 0; i < RANKS; i++) {
 		setenv("HCOMM_SOCKET", node_of(i)->socket, 1);
 		hc_rank_spawn(&rank[i]);

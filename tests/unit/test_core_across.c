@@ -86,11 +86,7 @@ static void meet(uint32_t x, uint32_t y)
 
 static void all_die(void)
 {
-	uint32_t i;
-
-	for (i = 0; i < w.nclients; i++)
-		if (w.clients[i]->open)
-			world_die(&w, w.clients[i]);
+	world_die_all(&w);
 	world_advance(&w, 130000);
 	world_check_empty(&w);
 	world_end(&w);

@@ -282,9 +282,7 @@ static void all_die(void)
 {
 	uint32_t i;
 
-	for (i = 0; i < w.nclients; i++)
-		if (w.clients[i]->open)
-			world_die(&w, w.clients[i]);
+	world_die_all(&w);
 	for (i = 0; i < RANKS; i++) /* those that have not come back */
 		world_dead(&w, node_of(i), 100 + i);
 	world_advance(&w, 130000);

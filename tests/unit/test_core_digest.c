@@ -64,11 +64,7 @@ static void compare(uint32_t round)
 
 static void all_die(void)
 {
-	uint32_t i;
-
-	for (i = 0; i < w.nclients; i++)
-		if (w.clients[i]->open)
-			world_die(&w, w.clients[i]);
+	world_die_all(&w);
 	world_advance(&w, 130000);
 	world_check_empty(&w);
 	ck_assert_uint_eq(digest(0), 0);

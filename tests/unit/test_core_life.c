@@ -53,11 +53,7 @@ static void start(uint32_t nranks)
 
 static void all_die(void)
 {
-	uint32_t i;
-
-	for (i = 0; i < w.nclients; i++)
-		if (w.clients[i]->open)
-			world_die(&w, w.clients[i]);
+	world_die_all(&w);
 	world_advance(&w, 40000);
 	world_check_empty(&w);
 }

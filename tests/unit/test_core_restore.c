@@ -78,11 +78,7 @@ static uint8_t seat_state(uint64_t domain, uint32_t rank)
 
 static void all_die(void)
 {
-	uint32_t i;
-
-	for (i = 0; i < w.nclients; i++)
-		if (w.clients[i]->open)
-			world_die(&w, w.clients[i]);
+	world_die_all(&w);
 	world_advance(&w, 20000);
 }
 

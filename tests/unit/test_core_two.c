@@ -54,15 +54,8 @@ static uint8_t state_of(uint32_t node)
 
 static void all_die(void)
 {
-	uint32_t i, n;
-
-	for (n = 0; n < w.nodes; n++)
-		for (i = 0; i < w.nodes; i++)
-			w.hold[n][i] = false;
-	world_settle(&w);
-	for (i = 0; i < w.nclients; i++)
-		if (w.clients[i]->open)
-			world_die(&w, w.clients[i]);
+	world_hold_none(&w);
+	world_die_all(&w);
 	world_advance(&w, 130000);
 	world_check_empty(&w);
 }

@@ -8,7 +8,7 @@
  */
 #include "jobs.h"
 
-#include "suite.h"
+#include "seeds.h"
 
 #include <inttypes.h>
 #include <time.h>
@@ -29,43 +29,20 @@ static void run(uint64_t seed, uint32_t nodes, uint32_t seconds)
 	ck_assert_uint_gt(j.faults, 0);
 }
 
+static void run_kept(uint64_t seed, const uint32_t *v)
+{
+	run(seed, v[0], v[1]);
+}
+
 START_TEST(seeds_that_found_something_stay_well)
 {
-	FILE *f = fopen("tests/sim/seeds.jobs", "r");
-	uint32_t nodes, seconds, count = 0;
-	uint64_t seed;
-	char line[256];
-
-	ck_assert_ptr_nonnull(f);
-	while (fgets(line, sizeof(line), f)) {
-		if (line[0] == '#' || line[0] == '\n')
-			continue;
-		ck_assert_msg(sscanf(line, "%" SCNu64 " %u %u", &seed, &nodes, &seconds) == 3,
-			      "tests/sim/seeds.jobs: '%s'; wanted: seed nodes seconds", line);
-		run(seed, nodes, seconds);
-		count++;
-	}
-	fclose(f);
-	ck_assert_uint_gt(count, 0);
+	seeds_each("tests/sim/seeds.jobs", 2, "nodes seconds", run_kept);
 }
 END_TEST
 
-static uint64_t first_seed(void)
-{
-	const char *v = getenv("HC_SEED");
-	struct timespec t;
-
-	if (v)
-		return strtoull(v, NULL, 10);
-	if (!hc_long())
-		return 1;
-	clock_gettime(CLOCK_REALTIME, &t);
-	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
-}
-
 START_TEST(other_seeds_break_no_promise)
 {
-	const uint64_t first = first_seed(), count = hc_long() ? LONG_FRESH : FRESH;
+	const uint64_t first = seeds_first(), count = hc_long() ? LONG_FRESH : FRESH;
 	const time_t began = time(NULL);
 	uint64_t formed = 0, ops = 0, i;
 
@@ -83,11 +60,11 @@ START_TEST(the_same_seed_is_the_same_run)
 {
 	uint64_t hash;
 
-	run(first_seed(), 16, 30);
+	run(seeds_first(), 16, 30);
 	hash = j.hash;
-	run(first_seed(), 16, 30);
+	run(seeds_first(), 16, 30);
 	ck_assert_uint_eq(j.hash, hash);
-	run(first_seed() + 1, 16, 30);
+	run(seeds_first() + 1, 16, 30);
 	ck_assert_uint_ne(j.hash, hash);
 }
 END_TEST

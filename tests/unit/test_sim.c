@@ -10,7 +10,7 @@
  */
 #include "hunt.h"
 
-#include "suite.h"
+#include "seeds.h"
 
 #include <inttypes.h>
 #include <time.h>
@@ -30,44 +30,20 @@ static void run(uint64_t seed, uint32_t nodes, uint32_t rails, uint32_t seconds)
 	ck_assert_uint_gt(h.events, 1000);
 }
 
+static void run_kept(uint64_t seed, const uint32_t *v)
+{
+	run(seed, v[0], v[1], v[2]);
+}
+
 START_TEST(seeds_that_found_something_stay_well)
 {
-	FILE *f = fopen("tests/sim/seeds", "r");
-	uint32_t nodes, rails, seconds, count = 0;
-	uint64_t seed;
-	char line[256];
-
-	ck_assert_ptr_nonnull(f);
-	while (fgets(line, sizeof(line), f)) {
-		if (line[0] == '#' || line[0] == '\n')
-			continue;
-		ck_assert_msg(
-			sscanf(line, "%" SCNu64 " %u %u %u", &seed, &nodes, &rails, &seconds) == 4,
-			"tests/sim/seeds: '%s'; wanted: seed nodes rails seconds", line);
-		run(seed, nodes, rails, seconds);
-		count++;
-	}
-	fclose(f);
-	ck_assert_uint_gt(count, 0);
+	seeds_each("tests/sim/seeds", 3, "nodes rails seconds", run_kept);
 }
 END_TEST
 
-static uint64_t first_seed(void)
-{
-	const char *v = getenv("HC_SEED");
-	struct timespec t;
-
-	if (v)
-		return strtoull(v, NULL, 10);
-	if (!hc_long())
-		return 1;
-	clock_gettime(CLOCK_REALTIME, &t);
-	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
-}
-
 START_TEST(other_seeds_break_no_promise)
 {
-	const uint64_t first = first_seed();
+	const uint64_t first = seeds_first();
 	const time_t began = time(NULL);
 	uint32_t i;
 
@@ -95,7 +71,7 @@ START_TEST(many_fresh_seeds_break_no_promise)
 	static const struct {
 		uint32_t nodes, rails;
 	} shapes[] = {{4, 2}, {3, 1}, {8, 2}};
-	const uint64_t first = first_seed();
+	const uint64_t first = seeds_first();
 	uint32_t i;
 
 	for (i = 0; i < LONG_FRESH; i++)

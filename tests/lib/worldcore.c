@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * What must agree inside of one core: each thing is counted in two places that are kept apart, so
- * a leak or a stale number shows at the step that made it. As in the world of the unit tests,
- * without what that one keeps of its clients; see jobs.h.
- */
-#include "jobsimp.h"
+/* See worldcore.h. */
+#include "worldcore.h"
 
+#include "channel.h"
 #include "digest.h"
 #include "home.h"
 #include "part.h"
@@ -24,6 +21,8 @@
 		if (why_)                                                                          \
 			return why_;                                                               \
 	} while (0)
+
+enum { NODES_MAX = 64, SEATS_MAX = 64 }; /* above these a check would cost more than it is worth */
 
 struct tally {
 	uint32_t seats, bound, devices, work, busy, attached;
@@ -64,9 +63,11 @@ static const char *part_wrong(const struct hc_core *c, uint32_t n, struct tally 
 	need(p->busy == HC_NONE || b->part == n);
 	t->work += b->queued;
 	t->busy += p->busy != HC_NONE;
+	if (p->state == HC_W_domain_state_ACTIVE && !b->queued && !b->samples && !b->asks.count)
+		need(p->busy == HC_NONE && "at rest");
 	for (i = 0; i < p->nseats; i++) {
 		pass_on(seat_wrong(c, n, p->seats + i, t));
-		for (k = 0; k < i; k++)
+		for (k = 0; p->nseats <= SEATS_MAX && k < i; k++)
 			need(c->seats[p->seats + k].rank != c->seats[p->seats + i].rank);
 	}
 	return NULL;
@@ -130,6 +131,8 @@ static const char *home_wrong(const struct hc_core *c, const struct hc_home *h, 
 		*known += pl->who != 0;
 	}
 	need(arrived == h->arrived && gone == b->gone && untold == b->untold);
+	if (h->state == HC_W_domain_state_ACTIVE && !h->step && !gone && !b->asks.count)
+		need(h->busy == HC_NONE && "at rest");
 	if (h->state >= HC_W_domain_state_ACTIVE && h->state != HC_W_domain_state_FAILED)
 		need(h->arrived == h->nranks && h->epoch > 0);
 	return NULL;
@@ -143,7 +146,7 @@ static bool stores(const struct hc_home *h)
 static const char *homes_wrong(struct hc_core *c)
 {
 	uint32_t n, used = 0, active = 0, forming = 0, damaged = 0, storing = 0, busy = 0;
-	uint32_t known = 0, far = 0;
+	uint32_t known = 0, far = 0, over = 0;
 	struct hc_core_counts counts;
 
 	for (n = 0; n < c->home_pool.fresh; n++) {
@@ -154,6 +157,8 @@ static const char *homes_wrong(struct hc_core *c)
 		used++;
 		pass_on(home_wrong(c, h, &known));
 		busy += h->busy != HC_NONE;
+		need(h->busy == HC_NONE || c->home_busy[h->busy].home == n);
+		over += h->step == HOME_OVER;
 		active += h->state == HC_W_domain_state_ACTIVE;
 		forming += h->state < HC_W_domain_state_ACTIVE;
 		damaged += h->state == HC_W_domain_state_DAMAGED;
@@ -174,13 +179,16 @@ static const char *homes_wrong(struct hc_core *c)
 	for (n = 1; n < c->who_pool.fresh; n++)
 		known -= c->whos[n].places;
 	need(!known);
-	need(busy == c->home_busy_pool.used && storing == c->storing.count);
+	need(busy == c->home_busy_pool.used);
+	need(storing == c->storing.count && over == c->over.count);
 	hc_core_counts(c, &counts);
 	need(counts.domains == used + far && counts.active == active);
 	need(counts.forming == forming && counts.damaged == damaged);
+	need(counts.ranks == c->nseats && counts.sessions == c->nsessions);
 	return NULL;
 }
 
+/* Tickets: of clients (they have a session), at homes, and of ranks that leave. */
 static const char *asks_wrong(const struct hc_core *c)
 {
 	uint32_t n, used = 0, at_homes = 0, leaving = 0;
@@ -198,11 +206,11 @@ static const char *asks_wrong(const struct hc_core *c)
 /* The digest of each pair is that of the domains, counted anew. */
 static const char *digests_wrong(struct hc_core *c)
 {
-	uint64_t kept[SIM_SPY + 1];
+	uint64_t kept[NODES_MAX];
 	uint32_t i, twice;
 	bool clean = true;
 
-	if (c->nnodes < 2 || c->nnodes > SIM_SPY)
+	if (c->nnodes < 2 || c->nnodes > NODES_MAX)
 		return NULL;
 	for (i = 0; i < c->nnodes; i++)
 		kept[i] = hc_digest_of(c, i);
@@ -222,7 +230,7 @@ static const char *digests_wrong(struct hc_core *c)
 	return NULL;
 }
 
-const char *job_core_wrong(struct hc_core *c)
+const char *world_core_wrong(struct hc_core *c)
 {
 	pass_on(parts_wrong(c));
 	pass_on(homes_wrong(c));
@@ -232,20 +240,25 @@ const char *job_core_wrong(struct hc_core *c)
 	return NULL;
 }
 
-/* Of all that was: nothing. */
-const char *job_core_left(const struct hc_core *c)
+const char *world_core_left(const struct hc_core *c)
 {
 	uint32_t i;
 
-	need(!c->home_pool.used);
-	need(!c->part_pool.used && !c->nseats);
-	need(!c->nsessions && !c->process_pool.used);
-	need(!c->ask_pool.used && !c->name_pool.used && !c->cause_pool.used);
-	need(!c->storing.count && !c->ring_used && !c->seek_pool.used);
-	need(!c->work.count && !c->reaping.count && !c->answering && !c->over.count);
+	need(!c->home_pool.used && !c->part_pool.used && !c->nseats);
+	need(!c->process_pool.used || c->nsessions);
+	need(!c->chan->pool.used && !c->chan->pair_pool.used);
+	need(!c->chan->later_pool.used && !c->chan->timers.count);
+	need(!c->chan->want_pool.used && !c->chan->gang_pool.used && !c->chan->keep_pool.used);
 	need(!c->user_pool.used && "nobody is charged for what is over");
+	need(!c->ask_pool.used && !c->name_pool.used && !c->cause_pool.used);
+	need(!c->timers.count && !c->storing.count && !c->ring_used && !c->seek_pool.used);
+	need(!c->wait_pool.used && !c->waiter_pool.used && !c->exch_pool.used);
+	need(!c->entry_pool.used && !c->cell_pool.used);
+	need(!c->work.count && !c->reaping.count && !c->answering && !c->over.count);
 	for (i = 0; i < c->ndevices; i++)
 		need(!c->devices[i].users && c->devices[i].holder == HC_NONE);
+	for (i = 0; i < HC_GATHERS; i++)
+		need(!c->gathers[i].parent);
 	for (i = 0; i < c->nnodes; i++)
 		need(!c->nodes[i].digest);
 	return NULL;

@@ -287,7 +287,12 @@ static struct hc_home *home_for(struct hc_core *c, uint32_t node, const struct h
 	uint64_t id;
 	int r;
 
-	hc_home_comes_again(c, node, m);
+	h = hc_home_comes_again(c, node, m);
+	if (h) {
+		accept(c, h, node, m); /* its part learns the id, and is found by it */
+		hc_home_ask_part(c, h, node);
+		return NULL;
+	}
 	if (m->id) {
 		h = hc_home_by_id(c, m->id);
 		if (h && h->state == HC_W_domain_state_FORMING &&

@@ -531,8 +531,8 @@ struct hc_core {
 	struct hc_gather *gathers;
 	struct hc_voice *voices;
 	struct hc_spans voice_spans;
-	uint64_t gather_serial;
-	uint32_t answering; /* gathers whose answers go out */
+	uint32_t gather_serial; /* of this start */
+	uint32_t answering;     /* gathers whose answers go out */
 
 	struct hc_batch *batches;
 	struct hc_batch_item *batch_items; /* HC_BATCH_ITEMS of each */

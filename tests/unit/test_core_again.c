@@ -663,6 +663,39 @@ START_TEST(prepared_and_the_home_does_not_come)
 }
 END_TEST
 
+/* The home hears of the same ranks twice: the second time it is activating already, and asks that
+ * node what it has, instead of beginning anew for ever. */
+START_TEST(ranks_that_arrive_twice)
+{
+	uint32_t r, rounds;
+
+	nodes = 2;
+	doing = DO_JOIN;
+	seed = 1;
+	start();
+	for (r = 0; r < RANKS; r += 2)
+		join(r);
+	w.hold[1][0] = true;
+	for (r = 1; r < RANKS; r += 2)
+		join(r);
+	hc_again(w.core[1], w.node_of[1][0]);
+	world_settle(&w);
+	w.hold[0][1] = w.hold_store[1] = true;
+	for (rounds = 0; world_carry(&w, 1, 0); rounds++) { /* they are far from each other */
+		ck_assert_uint_lt(rounds, 10);
+		while (world_carry(&w, 1, 0))
+			;
+		while (world_carry(&w, 0, 1))
+			;
+	}
+	hold(false);
+	world_settle(&w);
+	look();
+	is_active("twice");
+	works_and_ends("twice");
+}
+END_TEST
+
 static void add(TCase *c)
 {
 	const int seeds = hc_long() ? 12 : 2;
@@ -671,6 +704,7 @@ static void add(TCase *c)
 	tcase_add_loop_test(c, killed_at_rest, 0, 8);
 	tcase_add_loop_test(c, alone_after_the_start, 0, 2);
 	tcase_add_loop_test(c, the_other_one_was_reborn_meanwhile, 0, 2);
+	tcase_add_test(c, ranks_that_arrive_twice);
 	tcase_add_loop_test(c, prepared_and_the_home_does_not_come, 0, 4);
 	tcase_add_loop_test(c, killed_while_a_rank_leaves, 0, 8 * seeds);
 	tcase_add_loop_test(c, killed_while_it_is_destroyed, 0, 8 * seeds);

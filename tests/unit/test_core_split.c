@@ -571,6 +571,29 @@ START_TEST(an_answer_that_was_lost_is_given_again)
 }
 END_TEST
 
+/* A number is of one group: also when the home's daemon has begun anew between two splits. */
+START_TEST(a_number_is_not_given_twice)
+{
+	uint64_t first;
+	uint32_t i;
+
+	form(2, 2);
+	for (i = 0; i < 2; i++)
+		world_split(&w, m[i], parent, i, 0, 0);
+	first = m[1]->sub_id;
+	world_restart(&w, 0);
+	m[0] = member(0, 100);
+	world_attach(&w, m[0], parent, 0);
+	ck_assert_int_eq(m[0]->code, 0);
+	for (i = 0; i < 2; i++)
+		world_split(&w, m[i], parent, i, 0, 0);
+	ck_assert(!world_waits(m[0]) && m[0]->ngroup == 2);
+	ck_assert_uint_eq(m[0]->sub_id, m[1]->sub_id);
+	ck_assert(first && m[1]->sub_id != first);
+	all_die();
+}
+END_TEST
+
 /* Answers are kept only while there is room: other splits go first. */
 START_TEST(kept_answers_are_in_nobodys_way)
 {
@@ -641,6 +664,7 @@ static void add(TCase *c)
 	tcase_add_test(c, a_split_waits_for_a_node_that_comes_back);
 	tcase_add_test(c, a_word_said_again_counts_once);
 	tcase_add_test(c, an_answer_that_was_lost_is_given_again);
+	tcase_add_test(c, a_number_is_not_given_twice);
 	tcase_add_test(c, kept_answers_are_in_nobodys_way);
 	tcase_add_test(c, a_sub_domain_asked_for_again);
 }

@@ -7,6 +7,7 @@
  * a home that is lost in the middle, ends it for all who wait, with the reason, at once; what is
  * asked a second time is answered as the first time; and nothing stays behind.
  */
+#include "again.h"
 #include "away.h"
 #include "pages.h"
 #include "suite.h"
@@ -318,6 +319,33 @@ START_TEST(lists_differ_between_nodes)
 	world_sub(&w, m[1], parent, 1, 6, mine, 3);
 	world_sub(&w, third, parent, 2, 6, mine, 3);
 	ck_assert(!m[0]->code && !m[1]->code && !third->code);
+	all_die();
+}
+END_TEST
+
+/* Two ranks of one node list different things, and their words are lost: said again, they differ
+ * still. */
+START_TEST(lists_that_differ_are_said_again)
+{
+	static const uint32_t one[] = {0, 1, 2, 3}, two[] = {0, 2, 1, 3};
+	uint32_t i;
+
+	form(2, 4);
+	w.hold[1][0] = true;
+	world_sub(&w, m[1], parent, 1, 3, one, 4);
+	world_sub(&w, m[3], parent, 3, 3, two, 4);
+	while (world_drop(&w, 1, 0))
+		;
+	world_sub(&w, m[0], parent, 0, 3, one, 4);
+	world_sub(&w, m[2], parent, 2, 3, one, 4);
+	hc_again(w.core[1], w.node_of[1][0]);
+	world_hold(&w, 1, 0, false);
+	world_settle(&w);
+	for (i = 0; i < 4; i++) {
+		ck_assert(!world_waits(m[i]));
+		ck_assert_int_eq(m[i]->code, HC_E_MISMATCH);
+	}
+	ck_none_forms();
 	all_die();
 }
 END_TEST
@@ -654,6 +682,7 @@ static void add(TCase *c)
 	tcase_add_test(c, a_batch_of_a_hundred_over_two_nodes);
 	tcase_add_test(c, a_batch_with_one_list_that_differs);
 	tcase_add_test(c, lists_differ_between_nodes);
+	tcase_add_test(c, lists_that_differ_are_said_again);
 	tcase_add_test(c, a_rank_dies_before_it_speaks);
 	tcase_add_test(c, a_rank_dies_before_its_sub_domain_formed);
 	tcase_add_test(c, a_node_is_lost_before_its_ranks_speak);

@@ -65,7 +65,7 @@ static void drop_asks(struct hc_core *c, struct hc_home *h, uint32_t node)
 	}
 }
 
-void hc_home_ask_part(struct hc_core *c, const struct hc_home *h, uint32_t node)
+static void ask_part(struct hc_core *c, const struct hc_home *h, uint32_t node)
 {
 	struct hc_m_part_ask m = {
 		.id = h->id, .epoch = h->epoch, .incarnation = c->self.incarnation};
@@ -80,7 +80,7 @@ bool hc_home_again(struct hc_core *c, struct hc_home *h, uint32_t node)
 	if (forms(h) || h->step == HOME_OVER || !hc_home_has_node(c, h, node))
 		return false;
 	hc_gang_home_again(c, h->id);
-	hc_home_ask_part(c, h, node);
+	ask_part(c, h, node);
 	return true;
 }
 
@@ -126,18 +126,16 @@ void hc_home_form_again(struct hc_core *c, struct hc_home *h, uint32_t node)
 	hc_home_alarm(c, h, b->deadline);
 }
 
-/*
- * It prepares, and such an arrival is of a rank that it has: the node lost its preparation, or has
- * said the same twice. Which of the two, the node knows, and is asked.
+/* Either it was said twice, or the node was restarted and has lost its preparation. The node knows.
  */
-struct hc_home *hc_home_comes_again(struct hc_core *c, uint32_t node, const struct hc_m_arrive *m)
+bool hc_home_comes_again(struct hc_core *c, uint32_t node, const struct hc_m_arrive *m)
 {
 	const struct hc_who *who;
 	struct hc_home *h;
 	uint32_t n;
 
 	if (node == HC_SELF_NODE)
-		return NULL;
+		return false;
 	for (n = hc_index_find(&c->home_by_key, m->key_a); n != HC_NONE;
 	     n = hc_index_next(&c->home_by_key, n)) {
 		h = hc_home(c, c->home_busy[n].home);
@@ -147,9 +145,10 @@ struct hc_home *hc_home_comes_again(struct hc_core *c, uint32_t node, const stru
 		who = hc_who(c, hc_home_place(c, h, m->rank));
 		if (who->node != node || who->pid != m->pid || who->started != m->started)
 			continue;
-		return h;
+		ask_part(c, h, node);
+		return true;
 	}
-	return NULL;
+	return false;
 }
 
 /* ---- what the node has ---- */
@@ -251,7 +250,8 @@ static void find_rank(const struct hc_m_part_back *m, uint32_t rank, struct hc_m
 /* Ranks that have gone meanwhile. False: there are more than fit, and it is asked again. */
 static bool take_gone(struct hc_core *c, uint32_t node, const struct hc_m_part_back *m)
 {
-	const bool given_up = m->state == HC_W_domain_state_DAMAGED;
+	const bool given_up = m->state == HC_W_domain_state_DAMAGED,
+		   none = m->state == HC_W_domain_state_NONE;
 	struct hc_m_part_rank r;
 	struct hc_home *h;
 	uint32_t rank;
@@ -264,12 +264,12 @@ static bool take_gone(struct hc_core *c, uint32_t node, const struct hc_m_part_b
 		if (rank == HC_NONE || rank >= h->nranks)
 			return true;
 		if (!hc_emit_room(c) || !hc_emit_ring_spare(c)) {
-			hc_home_ask_part(c, h, node);
+			ask_part(c, h, node);
 			return false;
 		}
 		find_rank(m, rank, &r);
 		gone(c, h, node, rank,
-		     is_alive(&r)                        ? (uint8_t)HC_W_depart_ABORTED
+		     none || is_alive(&r)                ? (uint8_t)HC_W_depart_ABORTED
 		     : r.state == HC_W_member_state_LEFT ? (uint8_t)HC_W_depart_LEFT
 							 : (uint8_t)HC_W_depart_DIED,
 		     r.begun);
@@ -339,10 +339,6 @@ void hc_home_on_part_back(struct hc_core *c, uint32_t node, const struct hc_m_pa
 	if (forms(h)) {
 		if (m->state != HC_W_domain_state_NONE)
 			send_form_again(c, node, m->id);
-		return;
-	}
-	if (h->step == HOME_PREPARING && m->state == HC_W_domain_state_FORMING) {
-		hc_home_form_again(c, h, node);
 		return;
 	}
 	if (m->epoch != h->epoch)

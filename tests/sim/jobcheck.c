@@ -179,7 +179,8 @@ void job_check_record(struct job_world *w, uint32_t node, const struct job_recor
 	if (!is_stored(w, node, r))
 		job_broken(w, "node %u: %016" PRIx64 " is published as %s, and that is not stored",
 			   node, r->id, hc_word_domain_state(r->state));
-	h = home_at(w, node, r->id);
+	/* at its home no record may say it: without a rank there, or before it is stored */
+	h = d->home == HC_NONE ? NULL : home_at(w, d->home, r->id);
 	d->lost = d->lost || r->state == HC_W_domain_state_DAMAGED || (h && h->lost);
 	if (r->state != HC_W_domain_state_ACTIVE)
 		return;

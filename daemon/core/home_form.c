@@ -447,6 +447,12 @@ void hc_home_withdraw(struct hc_core *c, struct hc_home *h, struct hc_place *pl,
 {
 	char text[256];
 
+	if (m->why == HC_W_depart_DRAINED) { /* nobody has to wait for it */
+		HC_TEXT(text, "node %s is being drained: it takes no new domains",
+			c->nodes[hc_who(c, pl)->node].name);
+		hc_home_cancel(c, h, HC_NONE, HC_E_AGAIN, text);
+		return;
+	}
 	if (h->step == HOME_PREPARING) {
 		HC_TEXT(text, "rank %u, pid %u on node %s, %s while the domain was activating",
 			m->rank, m->pid, c->nodes[hc_who(c, pl)->node].name,

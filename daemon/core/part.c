@@ -656,7 +656,7 @@ void hc_part_on_state(struct hc_core *c, uint32_t node, const struct hc_m_state 
 	b = hc_part_busy(c, p);
 	b->event = m->kind;
 	p->away = false; /* the home has spoken */
-	if (drains && m->state == HC_W_domain_state_ACTIVE)
+	if ((drains || b->draining) && m->state != HC_W_domain_state_DRAINING)
 		reopen(c, p);
 	/* what comes to the same state later is told, but the first cause stays */
 	if (m->state == HC_W_domain_state_ACTIVE)

@@ -405,7 +405,7 @@ struct hc_exch {
 /* The node takes no new domains; see drain.h. */
 struct hc_drain {
 	bool on;
-	uint32_t forming; /* homes below this number that are still to be looked at */
+	uint32_t homes, parts; /* those below these numbers are still to be looked at */
 	uint64_t session; /* who waits, 0 = nobody */
 	uint32_t request;
 	uint64_t until;

@@ -591,6 +591,48 @@ START_TEST(alone_after_the_start)
 }
 END_TEST
 
+/* The home of a drain is killed, and its nodes come back one by one: the first is told that the
+ * domain is suspended, and then that it is active. Nothing of the drain stays anywhere. */
+START_TEST(nodes_come_back_one_by_one_after_a_drain)
+{
+	uint32_t i;
+
+	nodes = 3;
+	doing = DO_DRAIN;
+	seed = 1;
+	by = 0;
+	formed();
+	begin_doing();
+	hold(false);
+	world_settle(&w);
+	ck_assert_int_eq(state_of(1), HC_W_domain_state_DRAINING);
+	for (i = 1; i < nodes; i++)
+		w.hold[0][i] = w.hold[i][0] = true;
+	world_restart(&w, 0);
+	lose_mail(0);
+	rank[0].asks = false; /* nobody repeats the request */
+	come_back(0);
+	come_back(3);
+	world_advance(&w, 6000);
+	lose_mail(0);
+	ck_assert_int_eq(state_of(0), HC_W_domain_state_SUSPENDED);
+	for (i = 1; i < nodes; i++) {
+		w.hold[0][i] = w.hold[i][0] = false;
+		meet(0, i);
+		meet(i, 0);
+		world_settle(&w);
+		ck_assert_int_eq(state_of(i),
+				 i == 1 ? HC_W_domain_state_SUSPENDED : HC_W_domain_state_ACTIVE);
+	}
+	for (i = 0; i < nodes; i++) {
+		ck_assert_int_eq(state_of(i), HC_W_domain_state_ACTIVE);
+		ck_assert_msg(!world_record(&w, i, id)->cut, "node %u: only to collective %u", i,
+			      (unsigned)world_record(&w, i, id)->cut);
+	}
+	all_die();
+}
+END_TEST
+
 /* The other one comes back, and has lost what it had: its row says which incarnation it was. */
 START_TEST(the_other_one_was_reborn_meanwhile)
 {
@@ -670,6 +712,7 @@ static void add(TCase *c)
 	tcase_add_loop_test(c, killed_while_it_forms, 0, 4 * seeds);
 	tcase_add_loop_test(c, killed_at_rest, 0, 8);
 	tcase_add_loop_test(c, alone_after_the_start, 0, 2);
+	tcase_add_test(c, nodes_come_back_one_by_one_after_a_drain);
 	tcase_add_loop_test(c, the_other_one_was_reborn_meanwhile, 0, 2);
 	tcase_add_loop_test(c, prepared_and_the_home_does_not_come, 0, 4);
 	tcase_add_loop_test(c, killed_while_a_rank_leaves, 0, 8 * seeds);

@@ -560,6 +560,7 @@ static void on_event(struct hc_core *c, const struct hc_event *ev)
 {
 	switch (ev->kind) {
 	case HC_EV_START:
+		hc_link_ports(c);
 		hc_restore_start(c);
 		hc_away_expect(c);
 		return;

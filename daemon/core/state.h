@@ -406,7 +406,7 @@ struct hc_exch {
 struct hc_drain {
 	bool on;
 	uint32_t homes, parts; /* those below these numbers are still to be looked at */
-	uint64_t session; /* who waits, 0 = nobody */
+	uint64_t session;      /* who waits, 0 = nobody */
 	uint32_t request;
 	uint64_t until;
 };

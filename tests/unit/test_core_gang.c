@@ -29,6 +29,21 @@ static void finish(void)
 	world_end(&w);
 }
 
+static void join_all(void)
+{
+	uint32_t i;
+
+	world_table(&t, 4, 2);
+	for (i = 0; i < 4; i++)
+		rank[i] = world_client(&w, i % 2, 100 + i, 1000, HC_W_role_MEMBER);
+	for (i = 0; i < 4; i++)
+		world_join_table(&w, rank[i], &t, i);
+	for (i = 0; i < 4; i++)
+		ck_assert_int_eq(rank[i]->code, 0);
+	domain = rank[0]->id;
+	world_forget(&w);
+}
+
 /* Each device has a way out of its node of 1,000 MB/s, which is its only link. */
 static void start_two(void)
 {
@@ -45,15 +60,7 @@ static void start_two(void)
 		world_link(&w, 0, &out);
 		world_link(&w, 1, &out);
 	}
-	world_table(&t, 4, 2);
-	for (i = 0; i < 4; i++)
-		rank[i] = world_client(&w, i % 2, 100 + i, 1000, HC_W_role_MEMBER);
-	for (i = 0; i < 4; i++)
-		world_join_table(&w, rank[i], &t, i);
-	for (i = 0; i < 4; i++)
-		ck_assert_int_eq(rank[i]->code, 0);
-	domain = rank[0]->id;
-	world_forget(&w);
+	join_all();
 }
 
 static void across(struct world_client *cl, uint32_t from, uint32_t peer, uint32_t mbps,
@@ -184,8 +191,52 @@ START_TEST(a_death_is_told_across)
 }
 END_TEST
 
+/* What joins any two ranks of a node does not reach the other node, but its way out does. */
+START_TEST(memory_ends_where_the_node_does)
+{
+	struct hc_link_fact shm = {.type = HC_W_link_type_SHM,
+				   .a = HC_NONE,
+				   .b = HC_NONE,
+				   .mbps = 20000,
+				   .vcs = 8,
+				   .present = true},
+			    out = shm;
+	uint32_t i;
+
+	world_start(&w, 2);
+	for (i = 0; i < 2; i++)
+		world_link(&w, i, &shm);
+	join_all();
+	across(rank[0], 0, 1, 100, 0, false);
+	ck_assert_int_eq(rank[0]->code, HC_E_LINK_UNAVAILABLE);
+	across(rank[0], 0, 2, 100, 0, false);
+	ck_assert_int_eq(rank[0]->code, 0);
+	ck_assert_uint_eq(rank[0]->grants[0].type, HC_W_link_type_SHM);
+	out.type = HC_W_link_type_ETH;
+	out.a = HC_END_NET;
+	out.mbps = 1000;
+	for (i = 0; i < 2; i++)
+		world_link(&w, i, &out);
+	across(rank[0], 0, 1, 500, 200, false);
+	ck_assert_int_eq(rank[0]->code, 0);
+	ck_assert_uint_eq(rank[0]->grants[0].type, HC_W_link_type_ETH);
+	/* all devices of the node share it, each way for itself */
+	across(rank[2], 2, 3, 400, 0, false);
+	ck_assert_int_eq(rank[2]->code, HC_E_AGAIN);
+	ck_assert_ptr_nonnull(strstr(rank[2]->text, "link eth:out has 500 of 800 MB/s"));
+	across(rank[2], 2, 3, 300, 600, false);
+	ck_assert_int_eq(rank[2]->code, 0);
+	/* and within the node nobody leaves it */
+	across(rank[1], 1, 3, 2000, 0, false);
+	ck_assert_int_eq(rank[1]->code, 0);
+	ck_assert_uint_eq(rank[1]->grants[0].type, HC_W_link_type_SHM);
+	finish();
+}
+END_TEST
+
 static void add(TCase *c)
 {
+	tcase_add_test(c, memory_ends_where_the_node_does);
 	tcase_add_test(c, a_gang_over_two_nodes_is_had_on_both);
 	tcase_add_test(c, what_one_node_refuses_is_let_go_by_the_other);
 	tcase_add_test(c, both_ends_ask_at_the_same_time);

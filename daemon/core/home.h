@@ -123,7 +123,7 @@ void hc_home_log_rival(struct hc_core *c, const struct hc_home *h, const struct 
 void hc_home_node_again(struct hc_core *c, uint32_t node);
 bool hc_home_again(struct hc_core *c, struct hc_home *h, uint32_t node);
 /* An arrival of a rank that has arrived, and that was preparing. */
-void hc_home_comes_again(struct hc_core *c, uint32_t node, const struct hc_m_arrive *m);
+bool hc_home_comes_again(struct hc_core *c, uint32_t node, const struct hc_m_arrive *m);
 /* It prepares, and that node has lost its preparation: from the beginning. */
 void hc_home_form_again(struct hc_core *c, struct hc_home *h, uint32_t node);
 void hc_home_on_part_back(struct hc_core *c, uint32_t node, const struct hc_m_part_back *m);

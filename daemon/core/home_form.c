@@ -225,7 +225,8 @@ static struct hc_home *home_for(struct hc_core *c, uint32_t node, const struct h
 	uint64_t id;
 	int r;
 
-	hc_home_comes_again(c, node, m);
+	if (hc_home_comes_again(c, node, m))
+		return NULL;
 	if (m->id) {
 		h = hc_home_by_id(c, m->id);
 		if (h && h->state == HC_W_domain_state_FORMING &&

@@ -358,6 +358,36 @@ START_TEST(killed_while_it_forms)
 }
 END_TEST
 
+/* Nodes that find each other again say what they said: an arrival that comes twice, the second time
+ * while the home prepares, is the same arrival. (They once began anew for ever, at the speed of the
+ * wire.) */
+START_TEST(an_arrival_comes_twice)
+{
+	uint32_t r;
+
+	nodes = 2;
+	doing = DO_JOIN;
+	seed = 1;
+	start();
+	w.hold[1][0] = true;
+	for (r = 0; r < RANKS; r++)
+		join(r);
+	hc_again(w.core[1], w.node_of[1][0]);
+	world_settle(&w);
+	w.show = SHOW_LOG;
+	for (r = 0; r < RANKS; r++) { /* two ranks, twice */
+		ck_assert_str_eq(world_next_name(&w, 1, 0), "arrive");
+		world_carry(&w, 1, 0);
+	}
+	world_hold(&w, 1, 0, false);
+	world_settle(&w);
+	look();
+	ck_assert_msg(!world_said(&w, "forms again"), "%s", w.text);
+	is_active("after it came twice");
+	works_and_ends("after it came twice");
+}
+END_TEST
+
 /* ---- later ---- */
 
 static void formed(void)
@@ -710,6 +740,7 @@ static void add(TCase *c)
 	const int seeds = hc_long() ? 12 : 2;
 
 	tcase_add_loop_test(c, killed_while_it_forms, 0, 4 * seeds);
+	tcase_add_test(c, an_arrival_comes_twice);
 	tcase_add_loop_test(c, killed_at_rest, 0, 8);
 	tcase_add_loop_test(c, alone_after_the_start, 0, 2);
 	tcase_add_test(c, nodes_come_back_one_by_one_after_a_drain);

@@ -11,7 +11,9 @@
 
 _Static_assert(HC_END_NET == HC_ADMIT_OUT, "one number for what is outside");
 
-#define OUT_VCS 4096u /* no queue of any hardware; a bound on the memory of one node */
+/* Until the start: what an earlier daemon granted is taken back whatever the ports will say. */
+#define OUT_BEFORE 1000000000u
+#define OUT_VCS    4096u /* no queue of any hardware; a bound on the memory of one node */
 
 static bool device_usable(struct hc_core *c, uint32_t index)
 {
@@ -115,7 +117,9 @@ void hc_link_ports(struct hc_core *c)
 	if (!c->lim.peers || !c->self.peers)
 		return;
 	f.mbps = hc_port_speed(c, f.via, sizeof(f.via));
-	if (f.mbps)
+	if (!c->started)
+		f.mbps = OUT_BEFORE;
+	else if (f.mbps)
 		HC_TEXT(f.mbps_source, "netlink");
 	for (i = 0; i < c->nlinks; i++)
 		if (same_link(&c->link_facts[i], &f) && c->link_facts[i].mbps == f.mbps &&

@@ -250,7 +250,8 @@ static void find_rank(const struct hc_m_part_back *m, uint32_t rank, struct hc_m
 /* Ranks that have gone meanwhile. False: there are more than fit, and it is asked again. */
 static bool take_gone(struct hc_core *c, uint32_t node, const struct hc_m_part_back *m)
 {
-	const bool given_up = m->state == HC_W_domain_state_DAMAGED;
+	const bool given_up = m->state == HC_W_domain_state_DAMAGED,
+		   none = m->state == HC_W_domain_state_NONE;
 	struct hc_m_part_rank r;
 	struct hc_home *h;
 	uint32_t rank;
@@ -268,7 +269,7 @@ static bool take_gone(struct hc_core *c, uint32_t node, const struct hc_m_part_b
 		}
 		find_rank(m, rank, &r);
 		gone(c, h, node, rank,
-		     is_alive(&r)                        ? (uint8_t)HC_W_depart_ABORTED
+		     none || is_alive(&r)                ? (uint8_t)HC_W_depart_ABORTED
 		     : r.state == HC_W_member_state_LEFT ? (uint8_t)HC_W_depart_LEFT
 							 : (uint8_t)HC_W_depart_DIED,
 		     r.begun);

@@ -730,6 +730,9 @@ START_TEST(prepared_and_the_home_does_not_come)
 	if (committed) {
 		ck_assert_int_eq(rank[0].code, 0);
 		ck_assert_int_eq(state_of(0), HC_W_domain_state_DAMAGED);
+		ck_assert_msg(strstr(world_record(&w, 0, id)->cause,
+				     "on node b, aborted: its node had given the domain up"),
+			      "%s", world_record(&w, 0, id)->cause);
 	}
 	all_die();
 }

@@ -195,7 +195,7 @@ struct hc_core *hc_core_init(void *memory, size_t bytes, const struct hc_limits 
 }
 
 /* Of the row of a domain, and of a rank in it: an estimate, and to expect too few is fine. */
-#define ROW_BYTES  69u
+#define ROW_BYTES  105u
 #define RANK_BYTES 30u
 
 static void index_expect(struct hc_index *x, uint32_t rows, hc_warm_fn *warm)

@@ -126,15 +126,16 @@ void hc_home_form_again(struct hc_core *c, struct hc_home *h, uint32_t node)
 	hc_home_alarm(c, h, b->deadline);
 }
 
-/* It prepares, and such an arrival is of a rank that it has: the node lost its preparation. */
-void hc_home_comes_again(struct hc_core *c, uint32_t node, const struct hc_m_arrive *m)
+/* Either it was said twice, or the node was restarted and has lost its preparation. The node knows.
+ */
+bool hc_home_comes_again(struct hc_core *c, uint32_t node, const struct hc_m_arrive *m)
 {
 	const struct hc_who *who;
 	struct hc_home *h;
 	uint32_t n;
 
 	if (node == HC_SELF_NODE)
-		return;
+		return false;
 	for (n = hc_index_find(&c->home_by_key, m->key_a); n != HC_NONE;
 	     n = hc_index_next(&c->home_by_key, n)) {
 		h = hc_home(c, c->home_busy[n].home);
@@ -144,9 +145,10 @@ void hc_home_comes_again(struct hc_core *c, uint32_t node, const struct hc_m_arr
 		who = hc_who(c, hc_home_place(c, h, m->rank));
 		if (who->node != node || who->pid != m->pid || who->started != m->started)
 			continue;
-		hc_home_form_again(c, h, node);
-		return;
+		ask_part(c, h, node);
+		return true;
 	}
+	return false;
 }
 
 /* ---- what the node has ---- */

@@ -4,7 +4,8 @@
  *
  * The table is read and judged here before anything is asked of the daemon, so its faults come
  * with file, line and column. Which of its servers is this node: the only one, the one of
- * --server, or the one whose host_ip is an address of this machine.
+ * --server, the one whose host_ip is an address of this machine, or the one that has the name that
+ * the daemon gives this node.
  *
  * Without --hold the domain is staged: created, filled, activated, and left for the processes of
  * the ranks to attach. That needs all ranks on this node. With --hold the ranks of this node are
@@ -17,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <hcomm/views.h>
 #include "domain.h"
 #include "print.h"
 #include "ranktable.h"
@@ -70,24 +72,56 @@ static bool is_own_address(const struct hc_addr *a)
 	return own;
 }
 
-static int which_server(const char *path, const struct hc_roster *ro, const char *wanted,
-			uint32_t *server)
+static int keep_name(const void *row, void *ctx)
 {
-	char list[256] = "";
+	const struct hcomm_view_status *status = row;
 
-	for (uint32_t i = 0; i < ro->nservers; i++) {
-		*server = i;
-		if (wanted ? !strcmp(wanted, ro->servers[i].name)
-			   : ro->nservers == 1 || is_own_address(&ro->servers[i].host_ip))
-			return CTL_OK;
-		snprintf(list + strlen(list), sizeof(list) - strlen(list), "%s%s", i ? ", " : "",
-			 ro->servers[i].name);
-	}
+	snprintf(ctx, HCOMM_NAME_BYTES, "%s", status->node);
+	return 0;
+}
+
+/* The processes that run here are forked later, so the session is not kept. */
+static int own_name(struct ctl *c, char name[HCOMM_NAME_BYTES])
+{
+	int r, status = ctl_open(c);
+
+	name[0] = '\0';
+	if (status)
+		return status;
+	r = hcomm_query(c->session, HCOMM_VIEW_STATUS, NULL, keep_name, name);
+	ctl_close(c);
+	return r ? ctl_fail(r, "create") : CTL_OK;
+}
+
+static bool find_server(const struct hc_roster *ro, const char *name, uint32_t *server)
+{
+	for (*server = 0; *server < ro->nservers; ++*server)
+		if (name ? !strcmp(name, ro->servers[*server].name)
+			 : ro->nservers == 1 || is_own_address(&ro->servers[*server].host_ip))
+			return true;
+	return false;
+}
+
+static int which_server(struct ctl *c, const char *path, const struct hc_roster *ro,
+			const char *wanted, uint32_t *server)
+{
+	char list[256] = "", name[HCOMM_NAME_BYTES];
+	size_t n = 0;
+	int status;
+
+	if (find_server(ro, wanted, server))
+		return CTL_OK;
+	for (uint32_t i = 0; i < ro->nservers && n < sizeof(list); i++)
+		n += (size_t)snprintf(list + n, sizeof(list) - n, "%s%s", i ? ", " : "",
+				      ro->servers[i].name);
 	if (wanted)
 		return ctl_usage("%s has no server '%s'; it has %s", path, wanted, list);
-	return ctl_usage("%s has %u servers (%s) and no host_ip of this node; which one is it: "
-			 "--server NAME",
-			 path, ro->nservers, list);
+	status = own_name(c, name);
+	if (status || find_server(ro, name, server))
+		return status;
+	return ctl_usage("%s has %u servers (%s), none by the name of this node (%s) and no "
+			 "host_ip of it; which one is it: --server NAME",
+			 path, ro->nservers, list, name);
 }
 
 /* ---- staged ---- */
@@ -152,16 +186,16 @@ static int create_local(struct ctl *c, const struct hc_roster *ro, struct ctl_ho
 		ctl_say("out of memory");
 		return CTL_DEGRADED;
 	}
-	status = which_server(h->table, ro, h->server, &server);
-	for (uint32_t i = 0; i < ro->nranks; i++) {
-		if (ro->ranks[i].server == server)
-			local[h->nlocal++] = i;
-	}
-	h->nranks = ro->nranks;
-	h->local = local;
-	h->server = ro->servers[server].name;
-	if (!status)
+	status = which_server(c, h->table, ro, h->server, &server);
+	if (!status) {
+		for (uint32_t i = 0; i < ro->nranks; i++)
+			if (ro->ranks[i].server == server)
+				local[h->nlocal++] = i;
+		h->nranks = ro->nranks;
+		h->local = local;
+		h->server = ro->servers[server].name;
 		status = ctl_hold_run(c, h);
+	}
 	free(local);
 	return status;
 }

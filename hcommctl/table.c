@@ -199,17 +199,10 @@ static const char *color_of(const char *text)
 	return NULL;
 }
 
-/* All bits set: there is no such number, as when something has never been. */
-static bool is_none(const struct hc_print_field *f, const char *text)
-{
-	return (f->type == HC_T_u64 && !strcmp(text, "18446744073709551615")) ||
-	       (f->type == HC_T_u32 && !strcmp(text, "4294967295"));
-}
-
 void ctl_cell(const struct hc_print_field *f, const void *row, char *buf, size_t size)
 {
 	hc_print_cell(f, row, buf, size);
-	if (!buf[0] || is_none(f, buf) || (f->type == HC_T_i32 && !strcmp(buf, "-1")) ||
+	if (!buf[0] || (f->type == HC_T_i32 && !strcmp(buf, "-1")) ||
 	    (f->type == HC_T_id && strspn(buf, "0") == strlen(buf)))
 		snprintf(buf, size, "-");
 }

@@ -235,13 +235,21 @@ static void add_number(struct hc_text *t, const struct hc_print_field *f, const 
 	hc_text_add(t, s);
 }
 
+/* All bits set: there is no such number, as when something has never been. */
+static bool is_none(const struct hc_print_field *f, const char *p)
+{
+	static const uint8_t ones[8] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
+
+	return (f->type == HC_T_u64 || f->type == HC_T_u32) && !memcmp(p, ones, f->bytes);
+}
+
 int hc_print_cell(const struct hc_print_field *f, const void *row, char *buf, size_t size)
 {
 	const char *p = (const char *)row + f->offset;
 	struct hc_text t;
 
 	hc_text_init(&t, buf, size);
-	if (!has(row, f))
+	if (!has(row, f) || is_none(f, p))
 		hc_text_add(&t, "-");
 	else if (is_string(f))
 		add_outside(&t, p, strnlen(p, f->bytes), "", "\\x%02x");
@@ -255,7 +263,7 @@ static void add_json_value(struct hc_text *t, const struct hc_print_field *f, co
 	const char *p = (const char *)row + f->offset;
 	const char *quote = f->type == HC_T_id ? "\"" : "";
 
-	if (!has(row, f)) {
+	if (!has(row, f) || is_none(f, p)) {
 		hc_text_add(t, "null");
 	} else if (is_string(f)) {
 		hc_json_string(t, p, strnlen(p, f->bytes));

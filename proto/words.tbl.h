@@ -31,6 +31,7 @@ W(depart, 1, LEFT,      "left in order")
 W(depart, 2, ABORTED,   "aborted")
 W(depart, 3, DIED,      "exited")
 W(depart, 4, TIMEOUT,   "gave up at its deadline")
+W(depart, 5, DRAINED,   "may not go on: its node is being drained")
 
 W(event_code, 0, NONE,            "none")
 W(event_code, 1, DOMAIN_FORMING,  "domain-forming")

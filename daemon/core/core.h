@@ -426,8 +426,10 @@ struct hc_core_counts {
 	uint64_t hints_kept, hints_broken, hints_unknown;
 	uint32_t peers, peers_up, paths, paths_good;
 	uint64_t stalls, refused_datagrams;
-	bool drained;      /* no new domains */
-	uint64_t drain_ns; /* and somebody waits for those there are, for so long */
+	uint32_t peers_refused;  /* they turned us away, or we them */
+	char refused_first[160]; /* why, of the first of them */
+	bool drained;            /* no new domains */
+	uint64_t drain_ns;       /* and somebody waits for those there are, for so long */
 };
 void hc_core_counts(const struct hc_core *core, struct hc_core_counts *counts);
 

@@ -78,7 +78,8 @@ static void begin(struct hc_core *c, struct hc_session *s, uint32_t request)
 		hc_emit_log(c, HC_LOG_WARN, 0, 0, HC_NONE, text);
 	}
 	c->drain.on = true;
-	c->drain.forming = c->home_pool.fresh;
+	c->drain.homes = c->home_pool.fresh;
+	c->drain.parts = c->part_pool.fresh;
 	c->drain.session = s->id;
 	c->drain.request = request;
 	c->drain.until = c->now + c->set.drain_timeout_ns;
@@ -133,22 +134,39 @@ void hc_drain_admin(struct hc_core *c, struct hc_session *s, uint32_t request,
 
 bool hc_drain_has_work(const struct hc_core *c)
 {
-	return c->drain.forming || (c->drain.session && !left(c));
+	return c->drain.homes || c->drain.parts || (c->drain.session && !left(c));
+}
+
+static void fail_home(struct hc_core *c, struct hc_home *h)
+{
+	if (h->id && h->state == HC_W_domain_state_FORMING && !h->step)
+		hc_home_cancel(c, h, HC_NONE, HC_E_AGAIN, no_new);
+}
+
+/* Its home is told once, and fails it for all. */
+static void fail_part(struct hc_core *c, struct hc_part *p)
+{
+	uint32_t i;
+
+	if (!hc_part_is_far(p) || p->state != HC_W_domain_state_FORMING)
+		return;
+	for (i = 0; i < p->nseats; i++)
+		if (c->seats[p->seats + i].process != HC_NONE) {
+			hc_part_depart(c, p, p->seats + i, HC_W_depart_DRAINED, "", 0);
+			return;
+		}
 }
 
 bool hc_drain_work(struct hc_core *c)
 {
-	struct hc_home *h;
-
 	if (!hc_drain_has_work(c))
 		return false;
-	if (!c->drain.forming) {
+	if (c->drain.homes)
+		fail_home(c, &c->homes[--c->drain.homes]);
+	else if (c->drain.parts)
+		fail_part(c, &c->parts[--c->drain.parts]);
+	else
 		end_wait(c, 0, "no domain is left; the node takes no new ones");
-		return true;
-	}
-	h = &c->homes[--c->drain.forming];
-	if (h->id && h->state == HC_W_domain_state_FORMING && !h->step)
-		hc_home_cancel(c, h, HC_NONE, HC_E_AGAIN, no_new);
 	return true;
 }
 

@@ -4,8 +4,9 @@
  *
  * An operator drains a node before work on it or before it goes down. From that word on
  * nobody makes a domain here (hc_user_may refuses, whatever the way in); domains that are forming
- * fail at once, since the ranks that they wait for would be refused. Running ones are left alone:
- * their jobs end them, and ranks come back to them as ever.
+ * fail at once, since the ranks that they wait for would be refused; of those whose home is another
+ * node, that one is told. Running ones are left alone: their jobs end them, and ranks come back to
+ * them as ever.
  *
  * The one who asked is answered when no domain is left, whose home is here or that has ranks here,
  * at the latest after drain_timeout_s. A

@@ -4,12 +4,14 @@
  *
  * home.c       make, find, state, store, end
  * home_form.c  arrivals, contradictions, deadlines, the two phases
+ * home_differ.c arrivals that contradict
  * home_life.c  departures, the drain, those who wait for the end
  * home_again.c a node that begins anew with this one
  */
 #ifndef HC_HOME_H
 #define HC_HOME_H
 
+#include "roll.h"
 #include "state.h"
 
 /* ---- home.c ---- */
@@ -87,8 +89,6 @@ void hc_home_commit(struct hc_core *c, struct hc_home *h);
 /* Everybody is told at once, and node `also` even if no rank of it has come; nothing stays. */
 void hc_home_cancel(struct hc_core *c, struct hc_home *h, uint32_t also, int code,
 		    const char *text);
-/* Keep what a table says of its ranks, for those who do not come. */
-void hc_home_learn(struct hc_core *c, const struct hc_roster *t);
 /* Who is missing, told to other nodes (missing.c): it has changed by a rank of that node; is it
  * time, and it is told; the alarm for that and the deadline. */
 void hc_missing_changed(struct hc_core *c, struct hc_home *h, uint32_t node);
@@ -102,20 +102,28 @@ size_t hc_missing_one(const struct hc_roll_entry *e, uint32_t rank, bool first, 
 /* The last sign of life from the node of a rank that has not come: "heard 40 ms ago". */
 void hc_missing_sign(const struct hc_core *c, const struct hc_roll_entry *e, char *text,
 		     size_t bytes);
-/* Of rank `rank` in the table with that hash; NULL: none, or the table is not kept. */
-const struct hc_roll_entry *hc_roll_find(const struct hc_core *c, uint64_t hash_a, uint64_t hash_b,
-					 uint32_t rank);
-const struct hc_roll_entry *hc_home_roll(const struct hc_core *c, const struct hc_home *h,
-					 uint32_t rank);
 /* "1, 3, 5 to 7 (4 of 8)" of the ranks that have not come. */
 void hc_home_missing(struct hc_core *c, struct hc_home *h, char *text, size_t bytes);
+
+/* ---- home_differ.c ---- */
+bool hc_home_agrees(const struct hc_core *c, const struct hc_home *h, const struct hc_m_arrive *m);
+/* What this arrival, which does not agree, says against those before it. */
+void hc_home_contradiction(struct hc_core *c, struct hc_home *h, uint32_t node,
+			   const struct hc_m_arrive *m, char *text, size_t bytes);
+/* Goes on in a text that says who has the name: how the table of these differs. */
+void hc_home_name_taken(struct hc_core *c, const struct hc_m_arrive *m, char *text, size_t bytes);
+/* Those who have the name on this node had another table, and may not come: "; domain ...", or "".
+ */
+void hc_home_say_rival(struct hc_core *c, const struct hc_home *h, struct hc_str name,
+		       const struct hc_roll_other *said, char *text, size_t bytes);
+void hc_home_log_rival(struct hc_core *c, const struct hc_home *h, const struct hc_m_arrive *m);
 
 /* ---- home_again.c ---- */
 /* The node begins anew: at once, those of it who wait in forming domains; then home by home. */
 void hc_home_node_again(struct hc_core *c, uint32_t node);
 bool hc_home_again(struct hc_core *c, struct hc_home *h, uint32_t node);
 /* An arrival of a rank that has arrived, and that was preparing. */
-void hc_home_comes_again(struct hc_core *c, uint32_t node, const struct hc_m_arrive *m);
+bool hc_home_comes_again(struct hc_core *c, uint32_t node, const struct hc_m_arrive *m);
 /* It prepares, and that node has lost its preparation: from the beginning. */
 void hc_home_form_again(struct hc_core *c, struct hc_home *h, uint32_t node);
 void hc_home_on_part_back(struct hc_core *c, uint32_t node, const struct hc_m_part_back *m);

@@ -126,15 +126,16 @@ void hc_home_form_again(struct hc_core *c, struct hc_home *h, uint32_t node)
 	hc_home_alarm(c, h, b->deadline);
 }
 
-/* It prepares, and such an arrival is of a rank that it has: the node lost its preparation. */
-void hc_home_comes_again(struct hc_core *c, uint32_t node, const struct hc_m_arrive *m)
+/* Either it was said twice, or the node was restarted and has lost its preparation. The node knows.
+ */
+bool hc_home_comes_again(struct hc_core *c, uint32_t node, const struct hc_m_arrive *m)
 {
 	const struct hc_who *who;
 	struct hc_home *h;
 	uint32_t n;
 
 	if (node == HC_SELF_NODE)
-		return;
+		return false;
 	for (n = hc_index_find(&c->home_by_key, m->key_a); n != HC_NONE;
 	     n = hc_index_next(&c->home_by_key, n)) {
 		h = hc_home(c, c->home_busy[n].home);
@@ -144,9 +145,10 @@ void hc_home_comes_again(struct hc_core *c, uint32_t node, const struct hc_m_arr
 		who = hc_who(c, hc_home_place(c, h, m->rank));
 		if (who->node != node || who->pid != m->pid || who->started != m->started)
 			continue;
-		hc_home_form_again(c, h, node);
-		return;
+		ask_part(c, h, node);
+		return true;
 	}
+	return false;
 }
 
 /* ---- what the node has ---- */
@@ -248,7 +250,8 @@ static void find_rank(const struct hc_m_part_back *m, uint32_t rank, struct hc_m
 /* Ranks that have gone meanwhile. False: there are more than fit, and it is asked again. */
 static bool take_gone(struct hc_core *c, uint32_t node, const struct hc_m_part_back *m)
 {
-	const bool given_up = m->state == HC_W_domain_state_DAMAGED;
+	const bool given_up = m->state == HC_W_domain_state_DAMAGED,
+		   none = m->state == HC_W_domain_state_NONE;
 	struct hc_m_part_rank r;
 	struct hc_home *h;
 	uint32_t rank;
@@ -266,7 +269,7 @@ static bool take_gone(struct hc_core *c, uint32_t node, const struct hc_m_part_b
 		}
 		find_rank(m, rank, &r);
 		gone(c, h, node, rank,
-		     is_alive(&r)                        ? (uint8_t)HC_W_depart_ABORTED
+		     none || is_alive(&r)                ? (uint8_t)HC_W_depart_ABORTED
 		     : r.state == HC_W_member_state_LEFT ? (uint8_t)HC_W_depart_LEFT
 							 : (uint8_t)HC_W_depart_DIED,
 		     r.begun);

@@ -25,69 +25,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- what a table said of its ranks ---- */
-
-void hc_home_learn(struct hc_core *c, const struct hc_roster *t)
-{
-	struct hc_roll *r;
-	struct hc_roll_entry *e;
-	uint32_t i;
-
-	for (i = 0; i < HC_ROLLS; i++)
-		if (c->rolls[i].nranks && c->rolls[i].hash[0] == t->hash[0] &&
-		    c->rolls[i].hash[1] == t->hash[1])
-			return;
-	if (t->nranks > c->lim.ranks_per_domain)
-		return;
-	i = c->roll_serial++ % HC_ROLLS;
-	r = &c->rolls[i];
-	e = &c->roll_entries[(size_t)i * c->lim.ranks_per_domain];
-	*r = (struct hc_roll){
-		.hash = {t->hash[0], t->hash[1]}, .nranks = t->nranks, .serial = c->roll_serial};
-	for (i = 0; i < t->nranks; i++, e++) {
-		e->addr = t->ranks[i].addr;
-		e->host = t->servers[t->ranks[i].server].host_ip;
-		e->device = t->ranks[i].device;
-		hc_str_copy(hc_str(t->servers[t->ranks[i].server].name), e->server,
-			    sizeof(e->server));
-	}
-}
-
-/* Serial of the table with that hash, 0 = it is not kept. */
-static uint32_t roll_of(const struct hc_core *c, uint64_t hash_a, uint64_t hash_b)
-{
-	uint32_t i;
-
-	for (i = 0; i < HC_ROLLS; i++)
-		if (c->rolls[i].nranks && c->rolls[i].hash[0] == hash_a &&
-		    c->rolls[i].hash[1] == hash_b)
-			return c->rolls[i].serial;
-	return 0;
-}
-
-static const struct hc_roll_entry *roll_entry(const struct hc_core *c, uint32_t serial,
-					      uint32_t rank)
-{
-	const uint32_t i = (serial - 1) % HC_ROLLS;
-
-	if (!serial || c->rolls[i].serial != serial || rank >= c->rolls[i].nranks)
-		return NULL;
-	return &c->roll_entries[(size_t)i * c->lim.ranks_per_domain + rank];
-}
-
-const struct hc_roll_entry *hc_roll_find(const struct hc_core *c, uint64_t hash_a, uint64_t hash_b,
-					 uint32_t rank)
-{
-	return roll_entry(c, roll_of(c, hash_a, hash_b), rank);
-}
-
-const struct hc_roll_entry *hc_home_roll(const struct hc_core *c, const struct hc_home *h,
-					 uint32_t rank)
-{
-	const struct hc_home_busy *b = hc_home_now(c, h);
-
-	return roll_entry(c, h->roll ? h->roll : roll_of(c, b->list_a, b->list_b), rank);
-}
+/* ---- who is missing ---- */
 
 /* Those who gave up at their deadline have been seen: a time-out does not blame them. */
 static uint32_t list_missing(struct hc_core *c, struct hc_home *h, bool all, char *text,
@@ -264,7 +202,7 @@ void hc_home_commit(struct hc_core *c, struct hc_home *h)
 			pl->state = HC_W_member_state_READY;
 	}
 	hc_index_del(&c->home_by_key, h->busy);
-	h->roll = roll_of(c, hc_home_now(c, h)->list_a, hc_home_now(c, h)->list_b);
+	h->roll = hc_roll_of(c, hc_home_now(c, h)->list_a, hc_home_now(c, h)->list_b);
 	hc_home_set_state(c, h, HC_W_domain_state_ACTIVE);
 	if (!hc_home_busy(c, h)->quiet) {
 		HC_TEXT(text, "%s: ACTIVE, %u ranks", hc_home_name(c, h, name, sizeof(name)),
@@ -287,7 +225,8 @@ static struct hc_home *home_for(struct hc_core *c, uint32_t node, const struct h
 	uint64_t id;
 	int r;
 
-	hc_home_comes_again(c, node, m);
+	if (hc_home_comes_again(c, node, m))
+		return NULL;
 	if (m->id) {
 		h = hc_home_by_id(c, m->id);
 		if (h && h->state == HC_W_domain_state_FORMING &&
@@ -306,6 +245,8 @@ static struct hc_home *home_for(struct hc_core *c, uint32_t node, const struct h
 		r = hc_home_make(c, id, m->key_a, m->key_b, m->uid, m->nranks, m->name, false, text,
 				 sizeof(text));
 	if (r) {
+		if (r == HC_E_EXISTS)
+			hc_home_name_taken(c, m, text, sizeof(text));
 		send_verdict(c, node, m, 0, r, text);
 		return NULL;
 	}
@@ -314,64 +255,8 @@ static struct hc_home *home_for(struct hc_core *c, uint32_t node, const struct h
 	hc_home_busy(c, h)->parent = m->parent;
 	if (m->parent)
 		hc_index_add_in(&c->home_by_parent, h->busy);
+	hc_home_log_rival(c, h, m);
 	return h;
-}
-
-/* The first rank that has come, to speak for the others; HC_NONE when there is none. */
-static uint32_t first_here(struct hc_core *c, struct hc_home *h)
-{
-	uint32_t i;
-
-	for (i = 0; i < h->nranks; i++)
-		if (hc_home_place(c, h, i)->state == HC_W_member_state_JOINED)
-			return i;
-	return HC_NONE;
-}
-
-static bool agrees(const struct hc_core *c, const struct hc_home *h, const struct hc_m_arrive *m)
-{
-	const struct hc_home_busy *b = hc_home_now(c, h);
-	const struct hc_wish *w = &c->wishes[hc_home_number(c, h)];
-
-	if (h->nranks && h->nranks != m->nranks)
-		return false;
-	return !h->arrived ||
-	       (b->list_a == m->list_a && b->list_b == m->list_b && h->priority == m->priority &&
-		h->weight == m->weight && w->channels == m->channels &&
-		w->mbps == m->channel_mbps && w->wait == m->channel_wait);
-}
-
-/* What this arrival, which does not agree, says against those before it. */
-static void contradiction(struct hc_core *c, struct hc_home *h, uint32_t node,
-			  const struct hc_m_arrive *m, char *text, size_t bytes)
-{
-	struct hc_home_busy *b = hc_home_busy(c, h);
-	uint32_t other = h->nranks ? first_here(c, h) : HC_NONE;
-	const struct hc_who *who = other == HC_NONE ? NULL : hc_who(c, hc_home_place(c, h, other));
-	const struct hc_wish *w = &c->wishes[hc_home_number(c, h)];
-	char one[HC_NAME_MAX + 64] = "the maker of the root info", two[HC_NAME_MAX + 64];
-
-	if (who)
-		HC_TEXT(one, "rank %u (pid %u on node %s)", other, who->pid,
-			c->nodes[who->node].name);
-	HC_TEXT(two, "rank %u (pid %u on node %s)", m->rank, m->pid, c->nodes[node].name);
-	if (h->nranks && h->nranks != m->nranks)
-		snprintf(text, bytes, "the ranks disagree on their number: %s says %u, %s says %u",
-			 one, h->nranks, two, m->nranks);
-	else if (b->list_a != m->list_a || b->list_b != m->list_b)
-		snprintf(text, bytes,
-			 "the ranks have different tables or member lists: %s has %016llx, %s has "
-			 "%016llx",
-			 one, (unsigned long long)b->list_a, two, (unsigned long long)m->list_a);
-	else if (h->priority == m->priority && h->weight == m->weight)
-		snprintf(text, bytes,
-			 "the ranks disagree on the channels to begin with: %s says %u of %u MB/s, "
-			 "%s says %u of %u MB/s",
-			 one, w->channels, w->mbps, two, m->channels, m->channel_mbps);
-	else
-		snprintf(text, bytes,
-			 "the ranks disagree on class and weight: %s says %u, %u; %s says %u, %u",
-			 one, h->priority, h->weight, two, m->priority, m->weight);
 }
 
 static void take_place(struct hc_core *c, struct hc_home *h, uint32_t node,
@@ -447,8 +332,8 @@ static enum arrival enter(struct hc_core *c, uint32_t node, const struct hc_m_ar
 			     "the domain belongs to another user");
 		return ARRIVED_REFUSED;
 	}
-	if (!agrees(c, h, m)) {
-		contradiction(c, h, node, m, text, sizeof(text));
+	if (!hc_home_agrees(c, h, m)) {
+		hc_home_contradiction(c, h, node, m, text, sizeof(text));
 		/* the newcomer's part learns the id first, so that the end of it all finds it */
 		accept(c, h, node, m);
 		hc_home_cancel(c, h, node, HC_E_MISMATCH, text);
@@ -563,6 +448,12 @@ void hc_home_withdraw(struct hc_core *c, struct hc_home *h, struct hc_place *pl,
 {
 	char text[256];
 
+	if (m->why == HC_W_depart_DRAINED) { /* nobody has to wait for it */
+		HC_TEXT(text, "node %s is being drained: it takes no new domains",
+			c->nodes[hc_who(c, pl)->node].name);
+		hc_home_cancel(c, h, HC_NONE, HC_E_AGAIN, text);
+		return;
+	}
 	if (h->step == HOME_PREPARING) {
 		HC_TEXT(text, "rank %u, pid %u on node %s, %s while the domain was activating",
 			m->rank, m->pid, c->nodes[hc_who(c, pl)->node].name,
@@ -669,6 +560,21 @@ static void late_text(struct hc_core *c, struct hc_home *h, uint32_t rank, char 
 			 c->set.connect_timeout_origin);
 }
 
+static void late_why(struct hc_core *c, struct hc_home *h, uint32_t rank, char *text, size_t bytes)
+{
+	const struct hc_home_busy *b = hc_home_now(c, h);
+	const struct hc_roll_other said = {
+		.list_a = b->list_a, .list_b = b->list_b, .nranks = h->nranks, .rank = HC_NONE};
+	char rival[512];
+	size_t n;
+
+	late_text(c, h, rank, text, bytes);
+	hc_home_say_rival(c, h, hc_str(h->name == HC_NONE ? "" : c->names[h->name].text), &said,
+			  rival, sizeof(rival));
+	n = strlen(text);
+	hc_str_copy(hc_str(rival), text + n, bytes - n);
+}
+
 static void give_up(struct hc_core *c, struct hc_home *h, uint32_t rank)
 {
 	const struct hc_home_busy *b = hc_home_now(c, h);
@@ -679,7 +585,7 @@ static void give_up(struct hc_core *c, struct hc_home *h, uint32_t rank)
 	struct hc_m_depart d = {.rank = rank, .pid = who->pid, .why = HC_W_depart_TIMEOUT};
 	char text[HC_CAUSE_MAX];
 
-	late_text(c, h, rank, text, sizeof(text));
+	late_why(c, h, rank, text, sizeof(text));
 	send_verdict(c, who->node, &m, h->id, HC_E_TIMEOUT, text);
 	hc_home_withdraw(c, h, pl, &d);
 }
@@ -788,7 +694,7 @@ void hc_home_form_timeout(struct hc_core *c, struct hc_home *h)
 	} else if (count_late(c, h, &next, &last) < h->arrived) {
 		withdraw_late(c, h, next);
 	} else {
-		late_text(c, h, last, text, sizeof(text));
+		late_why(c, h, last, text, sizeof(text));
 		hc_home_cancel(c, h, HC_NONE, HC_E_TIMEOUT, text);
 	}
 }

@@ -136,6 +136,11 @@ static void tell_deaths(struct hc_core *c, struct hc_home *h, uint8_t state)
 
 	hc_str_copy(hc_str(hc_home_cause(c, h)), first, sizeof(first));
 	/* the first cause first: it is what the records keep */
+	if (b->node_lost) {
+		b->node_lost = false;
+		hc_home_set_state(c, h, state);
+		hc_home_tell_state(c, h);
+	}
 	for (n = first_rank < h->nranks ? 0 : 1; n <= h->nranks && b->untold; n++) {
 		i = n ? n - 1 : first_rank;
 		pl = hc_home_place(c, h, i);
@@ -156,11 +161,6 @@ static void tell_deaths(struct hc_core *c, struct hc_home *h, uint8_t state)
 			hc_home_set_cause(c, h, first_kind, first_rank, first_pid, first);
 		told++;
 	}
-	if (!b->node_lost)
-		return;
-	b->node_lost = false;
-	hc_home_set_state(c, h, state);
-	hc_home_tell_state(c, h);
 }
 
 void hc_home_damaged(struct hc_core *c, struct hc_home *h)
@@ -227,7 +227,7 @@ static void rank_lost(struct hc_core *c, struct hc_home *h, const struct hc_m_de
 	if (m->why == HC_W_depart_ABORTED)
 		HC_TEXT(what, "aborted: %.*s", (int)m->text.len, m->text.p);
 	else
-		HC_TEXT(what, "exited");
+		HC_TEXT(what, "%s", hc_word_depart(m->why));
 	hc_home_busy(c, h)->untold++;
 	if (h->lost)
 		return; /* the first cause stays */

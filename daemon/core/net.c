@@ -91,8 +91,16 @@ void hc_net_counts(const struct hc_core *c, struct hc_core_counts *counts)
 	const struct hc_net *n = c->net;
 	uint32_t i;
 
-	for (i = 0; i < n->peer_pool.fresh; i++)
-		counts->peers_up += n->peers[i].used && n->peers[i].state == HC_W_node_state_UP;
+	for (i = 0; i < n->peer_pool.fresh; i++) {
+		if (!n->peers[i].used)
+			continue;
+		counts->peers_up += n->peers[i].state == HC_W_node_state_UP;
+		if (n->peers[i].state != HC_W_node_state_REFUSED || n->peers[i].ourselves)
+			continue;
+		if (!counts->peers_refused++)
+			memcpy(counts->refused_first, n->peers[i].last_error,
+			       sizeof(counts->refused_first));
+	}
 	for (i = 0; i < n->path_top; i++)
 		counts->paths_good += n->paths[i].id && n->paths[i].state == HC_W_path_state_NORMAL;
 	counts->peers = n->peer_pool.used;

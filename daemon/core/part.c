@@ -544,6 +544,7 @@ static void open_part(struct hc_core *c, struct hc_part *p)
 	hc_digest_part(c, p);
 	hc_part_alarm(c, p, HC_NEVER);
 	hc_part_busy(c, p)->prepared = false;
+	p->roll = hc_roll_of(c, hc_part_now(c, p)->list_a, hc_part_now(c, p)->list_b);
 	for (i = 0; i < p->nseats; i++)
 		c->seats[p->seats + i].state = seated(c, &c->seats[p->seats + i]);
 	hc_part_publish(c, p, false);
@@ -655,7 +656,7 @@ void hc_part_on_state(struct hc_core *c, uint32_t node, const struct hc_m_state 
 	b = hc_part_busy(c, p);
 	b->event = m->kind;
 	p->away = false; /* the home has spoken */
-	if (drains && m->state == HC_W_domain_state_ACTIVE)
+	if ((drains || b->draining) && m->state != HC_W_domain_state_DRAINING)
 		reopen(c, p);
 	/* what comes to the same state later is told, but the first cause stays */
 	if (m->state == HC_W_domain_state_ACTIVE)

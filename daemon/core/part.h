@@ -13,6 +13,7 @@
 #ifndef HC_PART_H
 #define HC_PART_H
 
+#include "roll.h"
 #include "state.h"
 
 /* ---- life (part.c) ---- */
@@ -39,6 +40,14 @@ bool hc_part_has(const struct hc_core *c, const struct hc_part *p, uint32_t rank
 /* Of those that are not formed: the one that has this rank; or else one that is forming still. */
 struct hc_part *hc_part_by_key(struct hc_core *c, uint64_t key_a, uint64_t key_b, uint32_t rank,
 			       uint32_t pid);
+static inline bool hc_seat_lives(const struct hc_seat *s)
+{
+	return s->state != HC_W_member_state_DEAD && s->state != HC_W_member_state_LEFT;
+}
+/* A domain of that key that lives here, whose ranks had another table: that is not joined, but it
+ * has the name. NULL: none that is known. `where`: how the tables differ, see hc_roll_differ. */
+const struct hc_part *hc_part_rival(struct hc_core *c, uint64_t key_a, uint64_t key_b,
+				    const struct hc_roll_other *said, char *where, size_t bytes);
 /* A new seat; HC_NONE when the limit of ranks is reached. */
 uint32_t hc_part_add_seat(struct hc_core *c, struct hc_part *p, uint32_t rank, uint32_t device);
 void hc_part_drop_seat(struct hc_core *c, struct hc_part *p, uint32_t seat);

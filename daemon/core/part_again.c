@@ -114,10 +114,27 @@ static void drop_idle(struct hc_core *c, struct hc_part *p)
 			hc_part_drop_seat(c, p, p->seats + i);
 }
 
+/* The domain is not known here: this daemon was restarted since. It may be any of those that wait
+ * for that home's first word. */
+static void form_unknown(struct hc_core *c, uint32_t node)
+{
+	struct hc_part *p;
+	uint32_t n;
+
+	for (n = 0; n < c->part_busy_pool.fresh; n++) {
+		p = hc_part(c, c->part_busy[n].part);
+		if (p->busy == n && p->state == HC_W_domain_state_FORMING && !p->id &&
+		    p->home_node == node)
+			hc_part_add_work(c, p, WORK_ARRIVE);
+	}
+}
+
 void hc_part_on_form_again(struct hc_core *c, uint32_t node, const struct hc_m_form_again *m)
 {
 	struct hc_part *p = hc_part_of_home(c, node, m->id);
 
+	if (!p)
+		form_unknown(c, node);
 	if (!p || p->state >= HC_W_domain_state_ACTIVE)
 		return;
 	hc_part_forget_step(c, p);

@@ -60,6 +60,34 @@ struct hc_part *hc_part_by_key(struct hc_core *c, uint64_t key_a, uint64_t key_b
 	return forming;
 }
 
+static bool lives(const struct hc_core *c, const struct hc_part *p)
+{
+	uint32_t i;
+
+	for (i = p->seats; i < p->seats + p->nseats; i++)
+		if (hc_seat_lives(&c->seats[i]))
+			return true;
+	return false;
+}
+
+const struct hc_part *hc_part_rival(struct hc_core *c, uint64_t key_a, uint64_t key_b,
+				    const struct hc_roll_other *said, char *where, size_t bytes)
+{
+	const struct hc_part *p;
+	uint32_t n;
+
+	for (n = hc_index_find(&c->part_by_key, key_a); n != HC_NONE;
+	     n = hc_index_next(&c->part_by_key, n)) {
+		p = &c->parts[n];
+		if (p->key_a == key_a && p->key_b == key_b &&
+		    (p->state == HC_W_domain_state_ACTIVE ||
+		     p->state == HC_W_domain_state_SUSPENDED) &&
+		    lives(c, p) && hc_roll_differ(c, p->roll, said, where, bytes))
+			return p;
+	}
+	return NULL;
+}
+
 /* May this session take the seat? Returns 0, or the outcome with the reason. */
 static int attach_check(struct hc_core *c, const struct hc_part *p, uint32_t seat,
 			const struct hc_session *s, const struct hc_m_attach *m, char *text,

@@ -491,6 +491,36 @@ static bool stands_elsewhere(struct hc_core *c, const struct join *j, const stru
 	return true;
 }
 
+/*
+ * A name is of one domain of its owner on a node. Who comes with another table than those who have
+ * it, and as a rank that one of them is, would wait for ranks that do not come. A rank that nobody
+ * is here may be the first of those who form it anew, so that one waits.
+ */
+static bool comes_too_late(struct hc_core *c, const struct join *j)
+{
+	const struct hc_roll_other said = HC_ROLL_OTHER(j);
+	const struct hc_part *p;
+	const struct hc_seat *s;
+	char where[320], text[HC_TEXT_MAX + 1];
+	uint32_t seat;
+
+	p = j->name.len ? hc_part_rival(c, j->key_a, j->key_b, &said, where, sizeof(where)) : NULL;
+	seat = p ? hc_part_find_seat(c, p, j->rank) : HC_NONE;
+	if (seat == HC_NONE)
+		return false;
+	s = &c->seats[seat];
+	if (!hc_seat_lives(s) || s->process == HC_NONE || s->process == j->s->process)
+		return false;
+	HC_TEXT(text,
+		"name %.*s is taken by domain %016llx of the same owner, which is %s, with process "
+		"%u on node %s as rank %u; its ranks had another table%s",
+		(int)j->name.len, j->name.p, (unsigned long long)p->id,
+		hc_word_domain_state(p->state), c->processes[s->process].pid, c->self.name, j->rank,
+		where);
+	refuse(c, j, HC_E_EXISTS, text);
+	return true;
+}
+
 void hc_join_table(struct hc_core *c, struct hc_session *s, uint32_t request,
 		   const struct hc_m_join_table *m, const struct hc_roster *t)
 {
@@ -523,7 +553,7 @@ void hc_join_table(struct hc_core *c, struct hc_session *s, uint32_t request,
 		refuse(c, &j, HC_E_INVALID, text);
 		return;
 	}
-	hc_home_learn(c, t);
+	hc_roll_learn(c, t);
 	if (!m->server.len && stands_elsewhere(c, &j, t, server))
 		return;
 	j.device = t->ranks[m->rank].device;
@@ -536,6 +566,8 @@ void hc_join_table(struct hc_core *c, struct hc_session *s, uint32_t request,
 		memcpy(key + 8 + HC_NAME_MAX, t->hash, 16);
 	memcpy(key + 8 + HC_NAME_MAX + 16, s->job, sizeof(s->job));
 	key_from(&j, key, sizeof(key));
+	if (comes_too_late(c, &j))
+		return;
 	/* the home is the node of rank 0 */
 	if (t->ranks[0].server == server)
 		hc_join_one(c, &j);

@@ -235,7 +235,8 @@ void hc_peer_on_hold(struct hc_core *c, uint32_t peer, uint32_t hold_ms)
 		return;
 	become(c, p, HC_W_node_state_HOLD);
 	p->grace_until = c->now + (ms ? ms * MS : c->set.daemon_grace_ns);
-	HC_TEXT(text, "its daemon restarts as planned: nothing is judged for %llu ms",
+	HC_TEXT(text,
+		"its daemon restarts as planned: nothing is judged meanwhile, for %llu ms at most",
 		(unsigned long long)((p->grace_until - c->now) / MS));
 	tell(c, HC_LOG_INFO, HC_W_event_code_NODE_HOLD, p, text);
 	hc_peer_arm(c, peer);

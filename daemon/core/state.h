@@ -154,6 +154,7 @@ struct hc_part {
 	bool away;   /* SUSPENDED on our own word: its home cannot be reached */
 	bool orphan; /* its home is lost: it ends here by itself */
 	uint32_t home_life;
+	uint32_t roll; /* serial of the table that its ranks here had, 0 = none that is known */
 };
 
 enum hc_part_step { PART_NOTHING, PART_PREPARING };
@@ -335,6 +336,7 @@ struct hc_batch {
 /* What the last rank tables of this node said of their ranks: names for those who do not come. */
 #define HC_ROLLS 32u
 struct hc_roll_entry {
+	uint64_t hash;             /* of all that was said */
 	struct hc_addr addr, host; /* of the device; host_ip of its server */
 	uint32_t device;
 	char server[36];
@@ -403,7 +405,7 @@ struct hc_exch {
 /* The node takes no new domains; see drain.h. */
 struct hc_drain {
 	bool on;
-	uint32_t forming; /* homes below this number that are still to be looked at */
+	uint32_t homes, parts; /* those below these numbers are still to be looked at */
 	uint64_t session; /* who waits, 0 = nobody */
 	uint32_t request;
 	uint64_t until;

@@ -118,6 +118,12 @@ void hc_shell_remark(struct hc_shell *sh, char *out, size_t size)
 			say(out, size, text);
 	}
 	hc_loop_counts(sh->loop, &core);
+	if (core.peers_refused) {
+		snprintf(text, sizeof(text), "%u node%s refused, and %s no part in domains: %s",
+			 core.peers_refused, core.peers_refused == 1 ? " is" : "s are",
+			 core.peers_refused == 1 ? "has" : "have", core.refused_first);
+		say(out, size, text);
+	}
 	if (core.drained)
 		say(out, size,
 		    "the node is drained: it takes no new domains; hcommctl drain --off "

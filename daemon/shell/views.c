@@ -93,43 +93,42 @@ static void network_counts(const struct hc_loopnet *net, struct hc_m_view_status
 	m->no_room = n.turned_away;
 }
 
-static void status_counts(struct hc_shell *sh, struct hc_m_view_status *m, char drain[64])
+static void status_counts(struct hc_shell *sh, const struct hc_core_counts *core,
+			  struct hc_m_view_status *m, char drain[64])
 {
-	struct hc_core_counts core;
 	struct hc_ctl_counts ctl;
 
-	hc_loop_counts(sh->loop, &core);
 	hc_ctl_counts(sh->ctl, &ctl);
-	m->domains = core.domains;
-	m->active = core.active;
-	m->forming = core.forming;
-	m->damaged = core.damaged;
-	m->ranks = core.ranks;
+	m->domains = core->domains;
+	m->active = core->active;
+	m->forming = core->forming;
+	m->damaged = core->damaged;
+	m->ranks = core->ranks;
 	m->clients = ctl.sessions;
-	m->devices = core.devices;
-	m->simulated = core.simulated;
-	m->channels = core.channels;
-	m->waiting = core.waiting;
-	m->granted_at_once = core.granted_at_once;
-	m->granted_later = core.granted_later;
-	m->channel_refused = core.channel_refused;
-	m->hints_kept = core.hints_kept;
-	m->hints_broken = core.hints_broken;
-	m->hints_unknown = core.hints_unknown;
-	m->lapsed = core.lapsed;
-	m->peers = core.peers;
-	m->peers_up = core.peers_up;
-	m->paths = core.paths;
-	m->paths_good = core.paths_good;
-	m->stalls = core.stalls;
-	m->refused_datagrams = core.refused_datagrams;
+	m->devices = core->devices;
+	m->simulated = core->simulated;
+	m->channels = core->channels;
+	m->waiting = core->waiting;
+	m->granted_at_once = core->granted_at_once;
+	m->granted_later = core->granted_later;
+	m->channel_refused = core->channel_refused;
+	m->hints_kept = core->hints_kept;
+	m->hints_broken = core->hints_broken;
+	m->hints_unknown = core->hints_unknown;
+	m->lapsed = core->lapsed;
+	m->peers = core->peers;
+	m->peers_up = core->peers_up;
+	m->paths = core->paths;
+	m->paths_good = core->paths_good;
+	m->stalls = core->stalls;
+	m->refused_datagrams = core->refused_datagrams;
 	if (sh->net)
 		network_counts(sh->net, m);
-	m->requests = core.requests + ctl.served;
-	m->refused = core.refused + ctl.refused;
+	m->requests = core->requests + ctl.served;
+	m->refused = core->refused + ctl.refused;
 	m->malformed = ctl.malformed;
 	m->events_lost = ctl.events_lost;
-	m->drain = hc_str(drain_text(&core, drain));
+	m->drain = hc_str(drain_text(core, drain));
 }
 
 static void id_text(const uint8_t id[16], char out[33])
@@ -152,14 +151,23 @@ static void storage_text(const struct hc_store_state *st, char text[HC_NAME_MAX 
 		snprintf(text, HC_NAME_MAX + 1, "ok");
 }
 
+static bool is_degraded(const struct hc_shell *sh, const struct hc_store_state *st,
+			const struct hc_core_counts *core)
+{
+	return st->lost || st->damaged || hc_shell_slow_s(st) || sh->sock.foreign ||
+	       sh->reload_failed[0] || core->peers_refused;
+}
+
 static void show_status(struct hc_shell *sh, struct page *p)
 {
 	char node[33], drain[64], remark[HC_TEXT_MAX + 1], socket[256], storage[HC_NAME_MAX + 1];
 	struct hc_m_view_status m;
+	struct hc_core_counts core;
 	struct hc_store_state st;
 
 	memset(&m, 0, sizeof(m));
-	status_counts(sh, &m, drain);
+	hc_loop_counts(sh->loop, &core);
+	status_counts(sh, &core, &m, drain);
 	hc_store_state(sh->store, &st);
 	id_text(sh->self.node_id, node);
 	hc_shell_remark(sh, remark, sizeof(remark));
@@ -175,10 +183,7 @@ static void show_status(struct hc_shell *sh, struct page *p)
 	m.pid = (uint32_t)getpid();
 	m.start = sh->self.start;
 	m.uptime_s = (hc_loop_now() - sh->started_ns) / SECOND_NS;
-	m.health = hc_str(st.lost || st.damaged || hc_shell_slow_s(&st) || sh->sock.foreign ||
-					  sh->reload_failed[0]
-				  ? "degraded"
-				  : "ok");
+	m.health = hc_str(is_degraded(sh, &st, &core) ? "degraded" : "ok");
 	m.remark = hc_str(remark);
 	m.fence = hc_str(hc_loop_fences(sh->loop) ? "membarrier" : "atomics");
 	m.security = hc_str(!sh->self.peers ? "alone" : sh->self.security ? "none" : "key");

@@ -11,6 +11,7 @@ struct find {
 	uint32_t view;
 	const char *name; /* of a node; start of the remote end of a path; text of an event */
 	const char *code; /* of an event */
+	uint64_t id;      /* of a domain */
 	void *row;
 	size_t size;
 	unsigned count;
@@ -23,6 +24,8 @@ static bool fits(const struct find *f, const void *row)
 	case HCOMM_VIEW_PATH:
 		return !strncmp(((const struct hcomm_view_path *)row)->remote, f->name,
 				strlen(f->name));
+	case HCOMM_VIEW_DOMAIN: return ((const struct hcomm_view_domain *)row)->id == f->id;
+	case HCOMM_VIEW_DEVICE: return ((const struct hcomm_view_device *)row)->holder != 0;
 	case HCOMM_VIEW_EVENT: {
 		const struct hcomm_view_event *e = row;
 
@@ -79,6 +82,22 @@ void hc_row_status(const struct hc_node *n, struct hcomm_view_status *row)
 	struct find f = {.view = HCOMM_VIEW_STATUS, .row = row, .size = sizeof(*row)};
 
 	hc_want(ask(n, &f));
+}
+
+bool hc_row_domain(const struct hc_node *n, uint64_t id, struct hcomm_view_domain *row)
+{
+	struct find f = {.view = HCOMM_VIEW_DOMAIN, .id = id, .row = row, .size = sizeof(*row)};
+
+	return ask(n, &f);
+}
+
+unsigned hc_devices_held(const struct hc_node *n)
+{
+	struct hcomm_view_device row;
+	struct find f = {.view = HCOMM_VIEW_DEVICE, .row = &row, .size = sizeof(row)};
+
+	ask(n, &f);
+	return f.count;
 }
 
 /* ---- waiting ---- */

@@ -20,6 +20,9 @@ bool hc_row_node(const struct hc_node *n, const char *name, struct hcomm_view_no
 /* The first path whose remote end begins with that. */
 bool hc_row_path(const struct hc_node *n, const char *remote, struct hcomm_view_path *row);
 void hc_row_status(const struct hc_node *n, struct hcomm_view_status *row);
+bool hc_row_domain(const struct hc_node *n, uint64_t id, struct hcomm_view_domain *row);
+/* How many devices a process has. */
+unsigned hc_devices_held(const struct hc_node *n);
 
 /* Wait for a state; at the deadline fail with the last row. */
 void hc_await_node(const struct hc_node *n, const char *name, const char *state,

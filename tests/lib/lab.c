@@ -71,6 +71,7 @@ bool hc_lab_enter(struct hc_lab *lab, unsigned nnodes, unsigned rails, unsigned 
 		return false;
 	lab->nnodes = nnodes;
 	lab->rails = rails;
+	lab->devices = 1;
 	lab->home = own_ns();
 	for (i = 0; i < rails; i++)
 		hc_ip("link add switch%u mtu %u type bridge\nlink set switch%u up\n", i, mtu, i);
@@ -109,7 +110,7 @@ void hc_lab_prepare(struct hc_lab *lab, unsigned i, bool named, const char *top)
 	}
 	snprintf(options, sizeof(options), named ? "node_name = node%u\n%s" : "# node %u\n%s", i,
 		 top ? top : "");
-	hc_node_prepare(n, 1, options, sections);
+	hc_node_prepare(n, lab->devices, options, sections);
 	snprintf(path, sizeof(path), "%s/no.key", n->dir);
 	hc_write_file(path, HC_KEY_A);
 	hc_want(!chmod(path, 0400));

@@ -17,6 +17,7 @@ enum { LAB_NODES = 4 };
 
 struct hc_lab {
 	unsigned nnodes, rails;
+	unsigned devices; /* of each node: 1, unless set after hc_lab_enter */
 	int home;
 	struct hc_lab_node {
 		struct hc_node node;

@@ -213,6 +213,14 @@ check_mutants() {
 	done <tests/sim/mutants/list
 }
 
+# The scripts that install and judge have tests of their own.
+check_script_tests() {
+	local t out
+	for t in tests/lib/*_test.sh; do
+		out=$("$t" 2>&1) || fault "$t: $out"
+	done
+}
+
 check_format
 check_spdx
 check_length
@@ -225,6 +233,7 @@ check_pure core proto daemon/core
 check_library
 check_api_tests
 check_mutants
+check_script_tests
 
 if [ "$faults" -gt 0 ]; then
 	echo "lint: $faults faults"

@@ -97,7 +97,7 @@ void hc_pair_await_log(const struct hc_node *n, const char *text)
 	hc_await(text, has_logged, &w, 10000);
 }
 
-void hc_pair_table(const struct hc_node n[2], char *path, size_t bytes)
+void hc_pair_table(const struct hc_node *n, char *path, size_t bytes)
 {
 	static const char entry[] = "{\"server_id\":\"node%u\",\"device\":["
 				    "{\"device_id\":\"0\",\"device_ip\":\"192.0.2.%u\","
@@ -106,7 +106,7 @@ void hc_pair_table(const struct hc_node n[2], char *path, size_t bytes)
 				    "\"rank_id\":\"%u\"}]}";
 	char a[300], b[300], text[800];
 
-	snprintf(path, bytes, "%s/table.json", n[0].dir);
+	snprintf(path, bytes, "%s/table.json", n->dir);
 	snprintf(a, sizeof(a), entry, 0u, 1u, 0u, 2u, 1u);
 	snprintf(b, sizeof(b), entry, 1u, 3u, 2u, 4u, 3u);
 	snprintf(text, sizeof(text),

@@ -22,8 +22,7 @@ bool hc_pair_shows(const struct hc_node *n, const char *node, const char *word);
 void hc_pair_await(const struct hc_node *n, const char *node, const char *word);
 /* Waits until the log has that text. */
 void hc_pair_await_log(const struct hc_node *n, const char *text);
-/* Write a rank table of node0 and node1 with two ranks each into the directory of n[0]; its path.
- */
-void hc_pair_table(const struct hc_node n[2], char *path, size_t bytes);
+/* Write a rank table of node0 and node1 with two ranks each into the directory of n; its path. */
+void hc_pair_table(const struct hc_node *n, char *path, size_t bytes);
 
 #endif

@@ -135,6 +135,7 @@ static int join(struct me *me, hcomm_domain *domain)
 
 	c.name = o->name[0] ? o->name : NULL;
 	c.server = o->server[0] ? o->server : NULL;
+	c.channels = o->channels;
 	if (o->what == HC_DO_JOIN)
 		r = hcomm_join(me->session, &o->info, o->nranks, o->rank, o->device, NULL,
 			       o->timeout_ms, domain);

@@ -24,7 +24,7 @@ enum { HC_RANK_SEATS = 4 };
 
 enum hc_order_kind {
 	HC_DO_JOIN,       /* info, nranks, rank, device, timeout_ms */
-	HC_DO_JOIN_TABLE, /* text = path, rank, server, name, timeout_ms */
+	HC_DO_JOIN_TABLE, /* text = path, rank, server, name, channels, timeout_ms */
 	HC_DO_ATTACH,     /* name, rank, timeout_ms */
 	HC_DO_SPLIT,      /* from seat `parent`: color, key, timeout_ms */
 	HC_DO_SUB,        /* from seat `parent`: ranks, nranks, sub_id */
@@ -47,7 +47,7 @@ enum hc_order_kind {
 struct hc_order {
 	enum hc_order_kind what;
 	unsigned seat, parent;
-	uint32_t rank, nranks, device, kind, code, count;
+	uint32_t rank, nranks, device, kind, code, count, channels;
 	int32_t color, key;
 	int timeout_ms;
 	uint64_t sub_id;

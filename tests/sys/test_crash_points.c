@@ -2,15 +2,17 @@
 /*
  * A daemon is killed at a random moment while a domain over two nodes is joined and activated.
  *
- * Two real daemons on loopback addresses and four rank processes, two on each node. In each round
- * all four join a domain of a new name, and meanwhile the daemon of the home or that of the other
- * node is killed with SIGKILL and started again; now and then both, one after the other. The
- * moments are spread over the time that a join takes here. Wanted after each: every rank has its
- * answer, and it is the same domain; both daemons show it ACTIVE; each rank can begin and end a
- * collective; when the ranks have left, it is over on both, and no seat, grant or device is taken.
+ * Two real daemons and four rank processes, two on each node: on loopback addresses, and, for root,
+ * each node in a network namespace of its own with a cable to a switch. In each round all four join
+ * a domain of a new name that begins with channels, and meanwhile the daemon of the home or that of
+ * the other node is killed with SIGKILL and started again; now and then both, one after the other.
+ * The moments are spread over the time that a join takes here. Wanted after each: every rank has
+ * its answer, and it is the same domain; both daemons show it ACTIVE, in the same epoch, with the
+ * same home; each rank can begin and end a collective; when the ranks have left, it is over on
+ * both, and no rank, channel, request or device is left.
  *
- * Some twenty points in the short form, a thousand with HC_LONG=1. The seed is printed, and
- * HC_SEED repeats it as far as real time can be repeated.
+ * Some ten points in either place in the short form, a thousand with HC_LONG=1. The seed is
+ * printed, and HC_SEED repeats it as far as real time can be repeated.
  */
 #include <poll.h>
 #include <signal.h>
@@ -21,13 +23,17 @@
 #include <unistd.h>
 
 #include "eye.h"
+#include "lab.h"
 #include "pairs.h"
 #include "ranks.h"
 #include "suite.h"
 
-enum { PORT = 25400, LIMIT = 30000, RANKS = 4, SHORT_POINTS = 20, LONG_POINTS = 1000 };
+enum { PORT = 25400, LIMIT = 30000, RANKS = 4, SHORT_POINTS = 10, LONG_POINTS = 1000 };
 
-static struct hc_node n[2];
+enum place { LOOPBACK, NAMESPACES, PLACES };
+
+static struct hc_lab lab;
+static struct hc_node pair[2], *n[2];
 static struct hc_rank rank[RANKS];
 static char table[300];
 static uint64_t dice, span_us;
@@ -49,40 +55,75 @@ static uint64_t draw(uint64_t below)
 	return dice % below;
 }
 
-static const struct hc_node *node_of(unsigned r)
-{
-	return &n[r / 2];
-}
-
 /* ---- two nodes, four processes ---- */
 
-static void nodes_up(void)
-{
-	hc_await_node(&n[0], "node1", "up", LIMIT);
-	hc_await_node(&n[1], "node0", "up", LIMIT);
-}
-
-static void begin(void)
+static void on_loopback(void)
 {
 	unsigned i;
 
 	for (i = 0; i < 2; i++) {
-		hc_pair_prepare(&n[i], i, 2, PORT, HC_KEY_A, NULL);
-		hc_node_run(&n[i]);
+		n[i] = &pair[i];
+		hc_pair_prepare(n[i], i, 2, PORT, HC_KEY_A, NULL);
+		hc_node_run(n[i]);
 	}
-	nodes_up();
-	hc_pair_table(n, table, sizeof(table));
-	for (i = 0; i < RANKS; i++) {
-		setenv("HCOMM_SOCKET", node_of(i)->socket, 1);
-		hc_rank_spawn(&rank[i]);
-	}
+	hc_await_node(n[0], "node1", "up", LIMIT);
+	hc_await_node(n[1], "node0", "up", LIMIT);
+}
+
+static bool in_namespaces(void)
+{
+	unsigned i;
+
+	if (!hc_lab_enter(&lab, 2, 1, 1500))
+		return false;
+	lab.devices = 2;
+	hc_lab_start(&lab, NULL);
+	for (i = 0; i < 2; i++)
+		n[i] = &lab.at[i].node;
+	return true;
+}
+
+/* A rank lives where its node does. */
+static void spawn(unsigned r, enum place where)
+{
+	setenv("HCOMM_SOCKET", n[r / 2]->socket, 1);
+	if (where == NAMESPACES)
+		hc_lab_go(&lab, r / 2);
+	hc_rank_spawn(&rank[r]);
+	if (where == NAMESPACES)
+		hc_lab_home(&lab);
+}
+
+/* False: this cannot be done here. */
+static bool begin(enum place where)
+{
+	unsigned i;
+
+	if (where == LOOPBACK)
+		on_loopback();
+	else if (!in_namespaces())
+		return false;
+	hc_pair_table(n[0], table, sizeof(table));
+	for (i = 0; i < RANKS; i++)
+		spawn(i, where);
+	return true;
+}
+
+static void end(void)
+{
+	unsigned i;
+
+	for (i = 0; i < RANKS; i++)
+		hc_rank_quit(&rank[i]);
+	hc_node_end(n[1]);
+	hc_node_end(n[0]);
 }
 
 /* ---- a round ---- */
 
 static void all_join(unsigned round)
 {
-	struct hc_order o = {.what = HC_DO_JOIN_TABLE, .timeout_ms = LIMIT};
+	struct hc_order o = {.what = HC_DO_JOIN_TABLE, .timeout_ms = LIMIT, .channels = 1};
 	unsigned i;
 
 	snprintf(o.text, sizeof(o.text), "%s", table);
@@ -112,38 +153,51 @@ static uint64_t all_are_in(unsigned round)
 	return id;
 }
 
-struct wish {
-	char id[32];
-	const char *state;
+struct look {
+	uint64_t id;
+	struct hcomm_view_domain row[2];
 };
 
-static struct hc_run run;
-
-/* Both say it of that domain; state NULL: neither has it, the home may say how it ended. */
-static bool both_show(void *ctx)
+static bool is_over(const struct hcomm_view_domain *row)
 {
-	const struct wish *w = ctx;
-	const char *line;
+	return !strcmp(row->state, "DESTROYED");
+}
+
+/* The home may say how it ended. */
+static bool both_are_over(void *ctx)
+{
+	struct look *l = ctx;
 	unsigned i;
 
-	for (i = 0; i < 2; i++) {
-		hc_ctl(&run, &n[i], "domain", "list", "--no-headings", (char *)NULL);
-		line = strstr(run.out, w->id);
-		if (w->state ? !line || !strstr(line, w->state)
-			     : line && !strstr(line, "DESTROYED"))
+	for (i = 0; i < 2; i++)
+		if (hc_row_domain(n[i], l->id, &l->row[i]) && !is_over(&l->row[i]))
 			return false;
-	}
 	return true;
 }
 
-static void both(unsigned round, uint64_t id, const char *state)
+static bool both_agree(void *ctx)
 {
-	struct wish w = {.state = state};
+	struct look *l = ctx;
+	unsigned i;
 
-	snprintf(w.id, sizeof(w.id), "%016llx", (unsigned long long)id);
-	if (!hc_wait_until(both_show, &w, LIMIT))
-		hc_fail("round %u: %s is not %s on both: %s", round, w.id, state ? state : "over",
-			run.out);
+	for (i = 0; i < 2; i++)
+		if (!hc_row_domain(n[i], l->id, &l->row[i]) || strcmp(l->row[i].state, "ACTIVE"))
+			return false;
+	return l->row[0].epoch == l->row[1].epoch && !strcmp(l->row[0].home, "node0") &&
+	       !strcmp(l->row[1].home, "node0") && l->row[0].arrived == RANKS &&
+	       l->row[1].local == RANKS / 2 && l->row[0].local == RANKS / 2;
+}
+
+static void both(unsigned round, uint64_t id, const char *what, bool (*are)(void *ctx))
+{
+	struct look l = {.id = id};
+
+	if (!hc_wait_until(are, &l, LIMIT))
+		hc_fail("round %u: %016llx is not %s on both: %s epoch %u home %s: %s; "
+			"%s epoch %u home %s: %s",
+			round, (unsigned long long)id, what, l.row[0].state, l.row[0].epoch,
+			l.row[0].home, l.row[0].cause, l.row[1].state, l.row[1].epoch,
+			l.row[1].home, l.row[1].cause);
 }
 
 static void operate(unsigned round)
@@ -177,17 +231,34 @@ static void all_leave(unsigned round)
 	}
 }
 
+struct left {
+	struct hcomm_view_status row;
+	unsigned node, held;
+};
+
+static bool nothing_is_there(void *ctx)
+{
+	struct left *l = ctx;
+
+	for (l->node = 0; l->node < 2; l->node++) {
+		hc_row_status(n[l->node], &l->row);
+		l->held = hc_devices_held(n[l->node]);
+		if (l->row.ranks || l->row.domains || l->row.channels || l->row.waiting || l->held)
+			return false;
+	}
+	return true;
+}
+
+/* A grant goes a moment after its domain. */
 static void nothing_is_left(unsigned round)
 {
-	struct hcomm_view_status s;
-	unsigned i;
+	struct left l;
 
-	for (i = 0; i < 2; i++) {
-		hc_row_status(&n[i], &s);
-		if (s.ranks || s.domains)
-			hc_fail("round %u: node%u has %u ranks, %u domains", round, i, s.ranks,
-				s.domains);
-	}
+	if (!hc_wait_until(nothing_is_there, &l, LIMIT))
+		hc_fail("round %u: node%u has %u ranks, %u domains, %u channels, %u requests that "
+			"wait, %u devices in use",
+			round, l.node, l.row.ranks, l.row.domains, l.row.channels, l.row.waiting,
+			l.held);
 }
 
 static void sleep_us(uint64_t us)
@@ -200,8 +271,8 @@ static void sleep_us(uint64_t us)
 static void kill_at(unsigned victim, uint64_t at_us)
 {
 	sleep_us(at_us);
-	hc_node_kill(&n[victim]);
-	hc_node_run(&n[victim]);
+	hc_node_kill(n[victim]);
+	hc_node_run(n[victim]);
 }
 
 /* Undisturbed, a few times: how long a join takes here. */
@@ -215,11 +286,11 @@ static void measure(void)
 		all_join(1000000 + k);
 		id = all_are_in(k);
 		took = now_us() - begun;
-		both(k, id, "ACTIVE");
+		both(k, id, "ACTIVE", both_agree);
 		if (!span_us || took < span_us)
 			span_us = took;
 		all_leave(k);
-		both(k, id, NULL);
+		both(k, id, "over", both_are_over);
 	}
 }
 
@@ -249,10 +320,10 @@ static void one_point(unsigned round)
 	if (!draw(5))
 		kill_at(!victim, draw(span_us));
 	id = all_are_in(round);
-	both(round, id, "ACTIVE");
+	both(round, id, "ACTIVE", both_agree);
 	operate(round);
 	all_leave(round);
-	both(round, id, NULL);
+	both(round, id, "over", both_are_over);
 	nothing_is_left(round);
 }
 
@@ -266,23 +337,21 @@ START_TEST(killed_at_random_points_of_an_activation)
 	dice |= 1;
 	printf("seed %llu\n", (unsigned long long)dice);
 	fflush(stdout);
-	begin();
+	if (!begin((enum place)_i))
+		return;
 	measure();
 	for (i = 0; i < points; i++)
 		one_point(i);
 	printf("%u points over %llu us: %u while a rank waited, %u when all had their answer\n",
 	       points, (unsigned long long)span_us, answered_after, answered_before);
 	ck_assert_uint_gt(answered_after, points / 4);
-	for (i = 0; i < RANKS; i++)
-		hc_rank_quit(&rank[i]);
-	hc_node_end(&n[1]);
-	hc_node_end(&n[0]);
+	end();
 }
 END_TEST
 
 static void add(TCase *t)
 {
-	tcase_add_test(t, killed_at_random_points_of_an_activation);
+	tcase_add_loop_test(t, killed_at_random_points_of_an_activation, LOOPBACK, PLACES);
 }
 
 int main(void)

@@ -574,6 +574,7 @@ START_TEST(ranks_that_do_not_come_are_named_and_the_status_is_124)
 	write_table(2);
 	ctl("domain", "create", "--rank-table", table, "--hold");
 	want_status(2);
+	want_line("has 2 servers (node_0, node_1), none by the name of this node");
 	want_line("which one is it: --server NAME");
 	ctl("domain", "create", "--rank-table", table, "--hold", "--server", "node_9");
 	want_status(2);
@@ -582,6 +583,22 @@ START_TEST(ranks_that_do_not_come_are_named_and_the_status_is_124)
 	    "0.4");
 	want_status(124);
 	ck_assert_ptr_nonnull(strstr(run.err, "hcommctl: rank "));
+	hc_await("nothing to be left of it", no_domain_lives, NULL, WAIT_MS);
+}
+END_TEST
+
+/* The daemon knows what this node is called, so nobody has to say which server it is. */
+START_TEST(a_server_of_the_name_of_this_node_is_this_node)
+{
+	hc_node_end(&node);
+	hc_node_start(&node, RANKS, "node_name = node_1");
+	write_table(2);
+	ctl("domain", "create", "--rank-table", table, "--hold", "--timeout", "0.4");
+	want_status(124); /* nobody holds the ranks of node_0 */
+	ck_assert_msg(strstr(run.err, "hcommctl: rank 4") || strstr(run.err, "hcommctl: rank 5") ||
+			      strstr(run.err, "hcommctl: rank 6") ||
+			      strstr(run.err, "hcommctl: rank 7"),
+		      "%s", run.err);
 	hc_await("nothing to be left of it", no_domain_lives, NULL, WAIT_MS);
 }
 END_TEST
@@ -772,6 +789,7 @@ static void add_online(Suite *s)
 	tcase_add_test(t, hold_runs_a_domain_until_it_is_interrupted);
 	tcase_add_test(t, a_killed_rank_is_seen_in_state_journal_and_status_of_hold);
 	tcase_add_test(t, ranks_that_do_not_come_are_named_and_the_status_is_124);
+	tcase_add_test(t, a_server_of_the_name_of_this_node_is_this_node);
 	tcase_add_test(t, a_domain_made_for_others_can_be_seen_and_destroyed);
 	tcase_add_test(t, follow_prints_events_as_they_happen);
 	tcase_add_test(t, a_bad_table_is_refused_before_the_daemon_is_asked);

@@ -68,6 +68,19 @@ START_TEST(without_security_two_meet_and_it_shows)
 }
 END_TEST
 
+/* A daemon that is turned away is not well, and the first command that is typed says so. */
+static void status_tells(const struct hc_node *node, const char *why)
+{
+	struct hcomm_view_status s;
+
+	setenv("HCOMM_SOCKET", node->socket, 1);
+	hc_ask_status(&s);
+	ck_assert_str_eq(s.health, "degraded");
+	ck_assert_msg(strstr(s.remark, "1 node is refused, and has no part in domains") &&
+			      strstr(s.remark, why),
+		      "%s", s.remark);
+}
+
 START_TEST(another_key_is_named_on_both_sides)
 {
 	begin_both(HC_KEY_A, HC_KEY_B, NULL, NULL);
@@ -75,6 +88,8 @@ START_TEST(another_key_is_named_on_both_sides)
 	hc_pair_await_log(&n[1], "its cluster key is not ours");
 	hc_pair_await(&n[0], "node1", "keys differ");
 	hc_pair_await(&n[1], "node0", "keys differ");
+	status_tells(&n[0], "keys differ");
+	status_tells(&n[1], "keys differ");
 	end_both();
 }
 END_TEST

@@ -371,6 +371,27 @@ START_TEST(two_nodes_lost_one_behind_the_other)
 }
 END_TEST
 
+/* A rank dies while the loss of a node is being stored: the first cause is the one that is kept,
+ * and both are told. */
+START_TEST(a_node_is_lost_and_a_rank_dies_behind_it)
+{
+	form(3);
+	w.show = SHOW_EVENTS;
+	w.hold_store[0] = true;
+	hc_away_back(w.core[0], w.node_of[0][1], 777);
+	world_advance(&w, 1);
+	world_dead(&w, 2, 300);
+	world_advance(&w, 1);
+	world_store_hold(&w, 0, false);
+	ck_assert_str_eq(cause_of(0),
+			 "node b began anew, its earlier state is lost; rank 1 and all "
+			 "others there are lost");
+	ck_assert(world_said(&w, "a 100 hears"));
+	ck_assert_msg(world_said(&w, "rank 2, pid 300 on node c, exited"), "%s", w.text);
+	all_die();
+}
+END_TEST
+
 START_TEST(reborn_home_leaves_orphans)
 {
 	form(2);
@@ -705,6 +726,7 @@ static void add(TCase *c)
 	tcase_add_test(c, given_up_by_the_participant_alone);
 	tcase_add_test(c, reborn_member_damages_at_once);
 	tcase_add_test(c, two_nodes_lost_one_behind_the_other);
+	tcase_add_test(c, a_node_is_lost_and_a_rank_dies_behind_it);
 	tcase_add_test(c, reborn_home_leaves_orphans);
 	tcase_add_test(c, answers_of_a_lost_home);
 	tcase_add_test(c, waits_for_the_exchange_of_a_lost_home);

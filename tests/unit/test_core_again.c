@@ -358,6 +358,36 @@ START_TEST(killed_while_it_forms)
 }
 END_TEST
 
+/* Nodes that find each other again say what they said: an arrival that comes twice, the second time
+ * while the home prepares, is the same arrival. (They once began anew for ever, at the speed of the
+ * wire.) */
+START_TEST(an_arrival_comes_twice)
+{
+	uint32_t r;
+
+	nodes = 2;
+	doing = DO_JOIN;
+	seed = 1;
+	start();
+	w.hold[1][0] = true;
+	for (r = 0; r < RANKS; r++)
+		join(r);
+	hc_again(w.core[1], w.node_of[1][0]);
+	world_settle(&w);
+	w.show = SHOW_LOG;
+	for (r = 0; r < RANKS; r++) { /* two ranks, twice */
+		ck_assert_str_eq(world_next_name(&w, 1, 0), "arrive");
+		world_carry(&w, 1, 0);
+	}
+	world_hold(&w, 1, 0, false);
+	world_settle(&w);
+	look();
+	ck_assert_msg(!world_said(&w, "forms again"), "%s", w.text);
+	is_active("after it came twice");
+	works_and_ends("after it came twice");
+}
+END_TEST
+
 /* ---- later ---- */
 
 static void formed(void)
@@ -591,6 +621,48 @@ START_TEST(alone_after_the_start)
 }
 END_TEST
 
+/* The home of a drain is killed, and its nodes come back one by one: the first is told that the
+ * domain is suspended, and then that it is active. Nothing of the drain stays anywhere. */
+START_TEST(nodes_come_back_one_by_one_after_a_drain)
+{
+	uint32_t i;
+
+	nodes = 3;
+	doing = DO_DRAIN;
+	seed = 1;
+	by = 0;
+	formed();
+	begin_doing();
+	hold(false);
+	world_settle(&w);
+	ck_assert_int_eq(state_of(1), HC_W_domain_state_DRAINING);
+	for (i = 1; i < nodes; i++)
+		w.hold[0][i] = w.hold[i][0] = true;
+	world_restart(&w, 0);
+	lose_mail(0);
+	rank[0].asks = false; /* nobody repeats the request */
+	come_back(0);
+	come_back(3);
+	world_advance(&w, 6000);
+	lose_mail(0);
+	ck_assert_int_eq(state_of(0), HC_W_domain_state_SUSPENDED);
+	for (i = 1; i < nodes; i++) {
+		w.hold[0][i] = w.hold[i][0] = false;
+		meet(0, i);
+		meet(i, 0);
+		world_settle(&w);
+		ck_assert_int_eq(state_of(i),
+				 i == 1 ? HC_W_domain_state_SUSPENDED : HC_W_domain_state_ACTIVE);
+	}
+	for (i = 0; i < nodes; i++) {
+		ck_assert_int_eq(state_of(i), HC_W_domain_state_ACTIVE);
+		ck_assert_msg(!world_record(&w, i, id)->cut, "node %u: only to collective %u", i,
+			      (unsigned)world_record(&w, i, id)->cut);
+	}
+	all_die();
+}
+END_TEST
+
 /* The other one comes back, and has lost what it had: its row says which incarnation it was. */
 START_TEST(the_other_one_was_reborn_meanwhile)
 {
@@ -658,6 +730,9 @@ START_TEST(prepared_and_the_home_does_not_come)
 	if (committed) {
 		ck_assert_int_eq(rank[0].code, 0);
 		ck_assert_int_eq(state_of(0), HC_W_domain_state_DAMAGED);
+		ck_assert_msg(strstr(world_record(&w, 0, id)->cause,
+				     "on node b, aborted: its node had given the domain up"),
+			      "%s", world_record(&w, 0, id)->cause);
 	}
 	all_die();
 }
@@ -668,8 +743,10 @@ static void add(TCase *c)
 	const int seeds = hc_long() ? 12 : 2;
 
 	tcase_add_loop_test(c, killed_while_it_forms, 0, 4 * seeds);
+	tcase_add_test(c, an_arrival_comes_twice);
 	tcase_add_loop_test(c, killed_at_rest, 0, 8);
 	tcase_add_loop_test(c, alone_after_the_start, 0, 2);
+	tcase_add_test(c, nodes_come_back_one_by_one_after_a_drain);
 	tcase_add_loop_test(c, the_other_one_was_reborn_meanwhile, 0, 2);
 	tcase_add_loop_test(c, prepared_and_the_home_does_not_come, 0, 4);
 	tcase_add_loop_test(c, killed_while_a_rank_leaves, 0, 8 * seeds);

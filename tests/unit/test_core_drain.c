@@ -110,6 +110,32 @@ START_TEST(ranks_of_another_home_are_waited_for)
 }
 END_TEST
 
+/* A domain that forms at another node, and waits for ranks that would be refused here, fails there
+ * at once, for everybody. */
+START_TEST(what_forms_elsewhere_fails_at_once)
+{
+	struct world_client *far, *here;
+
+	world_start(&w, 2);
+	admin = world_client(&w, 1, 10, 0, HC_W_role_ADMIN);
+	far = world_client(&w, 0, 100, 1000, HC_W_role_MEMBER);
+	here = world_client(&w, 1, 200, 1000, HC_W_role_MEMBER);
+	world_root_info(&w, far, 3);
+	world_join_root(&w, far, far, 3, 0);
+	world_join_root(&w, here, far, 3, 1);
+	ck_assert(world_waits(far) && world_waits(here));
+	world_drain(&w, admin, "");
+	world_settle(&w);
+	ck_assert(!world_waits(far) && !world_waits(here) && !world_waits(admin));
+	ck_assert_int_eq(far->code, HC_E_AGAIN);
+	ck_assert_int_eq(here->code, HC_E_AGAIN);
+	ck_assert_str_eq(far->text, "node b is being drained: it takes no new domains");
+	ck_assert_str_eq(here->text, far->text);
+	ck_assert_int_eq(admin->code, 0);
+	end();
+}
+END_TEST
+
 /* Every way in is refused with the same word, and what lives is not. */
 START_TEST(no_way_leads_in)
 {
@@ -279,6 +305,7 @@ static void add(TCase *t)
 	tcase_add_test(t, nothing_there_is_answered_at_once);
 	tcase_add_test(t, the_last_end_answers);
 	tcase_add_test(t, ranks_of_another_home_are_waited_for);
+	tcase_add_test(t, what_forms_elsewhere_fails_at_once);
 	tcase_add_test(t, no_way_leads_in);
 	tcase_add_test(t, who_waits_for_others_is_told_at_once);
 	tcase_add_test(t, its_time_ends_the_wait_and_nothing_else);

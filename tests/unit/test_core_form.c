@@ -318,7 +318,8 @@ START_TEST(tables_differ)
 	world_join_table(&w, c1, &other, 1);
 #define TABLES                                                                                     \
 	": refused MISMATCH: the ranks have different tables or member lists: rank 0 (pid 100 on " \
-	"node a) has #1, rank 1 (pid 101 on node a) has #2\n"
+	"node a) has #1, rank 1 (pid 101 on node a) has #2; the first that differs is rank 0 "     \
+	"(192.0.2.1, device 0 of server a), in what else is said of it\n"
 	ck_transcript(&w, "[    0ms] a 100 rank 0" TABLES "[    0ms] a 101 rank 1" TABLES);
 	end();
 }

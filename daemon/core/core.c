@@ -68,6 +68,20 @@ static void lay_out_sync(struct hc_core *c, struct hc_mem *m, const struct hc_li
 	hc_spans_init(&c->fence_spans, m, lim->ranks);
 }
 
+/*
+ * What seats wait for stands in runs of 2^k, one for each part that has such seats. All together
+ * are never longer than all ranks; but runs are not merged again, and those of each length may have
+ * been most at another time. With room for all ranks in each length there always is one.
+ */
+static uint32_t request_room(const struct hc_limits *lim)
+{
+	uint32_t lengths = 2; /* one rank; and one that grows has two runs for a moment */
+
+	while (1u << (lengths - 2) < lim->ranks_per_domain)
+		lengths++;
+	return lengths * lim->ranks;
+}
+
 static void lay_out(struct hc_core *c, struct hc_mem *m, const struct hc_limits *lim)
 {
 	uint32_t asks = lim->sessions * 2 + 1024, processes = lim->sessions + 1024;
@@ -102,6 +116,8 @@ static void lay_out(struct hc_core *c, struct hc_mem *m, const struct hc_limits 
 	c->readings = hc_mem_take(m, lim->ranks, sizeof(*c->readings));
 	hc_spans_init(&c->seat_spans, m, lim->ranks);
 	hc_links_init(&c->seat_links, m, lim->ranks);
+	c->seat_requests = hc_mem_take(m, request_room(lim), sizeof(*c->seat_requests));
+	hc_spans_init(&c->seat_request_spans, m, request_room(lim));
 	c->homes = hc_mem_take(m, lim->domains, sizeof(*c->homes));
 	hc_pool_init(&c->home_pool, m, lim->domains);
 	hc_index_init_in(&c->home_by_id, m, lim->domains, c->homes, id);
@@ -191,11 +207,12 @@ struct hc_core *hc_core_init(void *memory, size_t bytes, const struct hc_limits 
 	c->rng = (struct hc_hash_key){self->seed[0], self->seed[1]};
 	hc_core_node(c, self->node_id, self->name);
 	hc_net_start(c);
+	hc_link_ports(c);
 	return c;
 }
 
 /* Of the row of a domain, and of a rank in it: an estimate, and to expect too few is fine. */
-#define ROW_BYTES  69u
+#define ROW_BYTES  105u
 #define RANK_BYTES 30u
 
 static void index_expect(struct hc_index *x, uint32_t rows, hc_warm_fn *warm)
@@ -410,6 +427,8 @@ static int message(struct hc_core *c, uint32_t node, const struct hc_frame *f)
 		struct hc_m_gang_r gang_r;
 		struct hc_m_gang_end gang_end;
 		struct hc_m_gang_over gang_over;
+		struct hc_m_gang_have gang_have;
+		struct hc_m_gang_held gang_held;
 		struct hc_m_exch_put exch_put;
 		struct hc_m_exch_get exch_get;
 		struct hc_m_exch_got exch_got;
@@ -452,6 +471,8 @@ static int message(struct hc_core *c, uint32_t node, const struct hc_frame *f)
 		WORD(gang_r, hc_gang_on_r(c, node, &m.gang_r));
 		WORD(gang_end, hc_gang_on_end(c, node, &m.gang_end));
 		WORD(gang_over, hc_gang_on_over(c, node, &m.gang_over));
+		WORD(gang_have, hc_gang_on_have(c, node, &m.gang_have));
+		WORD(gang_held, hc_gang_on_held(c, node, &m.gang_held));
 		WORD(exch_put, hc_exchange_on_put(c, node, &m.exch_put));
 		WORD(exch_get, hc_exchange_on_get(c, node, &m.exch_get));
 		WORD(exch_got, hc_sync_on_got(c, &m.exch_got));
@@ -561,6 +582,7 @@ static void on_event(struct hc_core *c, const struct hc_event *ev)
 	switch (ev->kind) {
 	case HC_EV_START:
 		hc_restore_start(c);
+		hc_link_ports(c);
 		hc_away_expect(c);
 		return;
 	case HC_EV_TIMEOUT: hc_beat_timeout(c); return; /* the rest is looked at by unit() */

@@ -158,8 +158,11 @@ void hc_part_on_form_again(struct hc_core *c, uint32_t node, const struct hc_m_f
 
 bool hc_part_again(struct hc_core *c, struct hc_part *p, uint32_t node)
 {
-	if (p->state == HC_W_domain_state_NONE || p->home_node != node || p->orphan ||
+	if (p->state == HC_W_domain_state_NONE || p->orphan ||
 	    p->state >= HC_W_domain_state_DESTROYED)
+		return false;
+	hc_gang_say(c, p);
+	if (p->home_node != node)
 		return false;
 	if (p->state == HC_W_domain_state_FORMING) {
 		form(c, p);

@@ -8,8 +8,8 @@
  * the other node is killed with SIGKILL and started again; now and then both, one after the other.
  * The moments are spread over the time that a join takes here. Wanted after each: every rank has
  * its answer, and it is the same domain; both daemons show it ACTIVE, in the same epoch, with the
- * same home; each rank can begin and end a collective; when the ranks have left, it is over on
- * both, and no rank, channel, request or device is left.
+ * same home and the channels that it began with; each rank can begin and end a collective; when
+ * the ranks have left, it is over on both, and no rank, channel, request or device is left.
  *
  * Some ten points in either place in the short form, a thousand with HC_LONG=1. The seed is
  * printed, and HC_SEED repeats it as far as real time can be repeated.
@@ -29,6 +29,7 @@
 #include "suite.h"
 
 enum { PORT = 25400, LIMIT = 30000, RANKS = 4, SHORT_POINTS = 10, LONG_POINTS = 1000 };
+enum { CHANNELS = 3 }; /* of a node: between its ranks, to the other node, and from there */
 
 enum place { LOOPBACK, NAMESPACES, PLACES };
 
@@ -200,6 +201,31 @@ static void both(unsigned round, uint64_t id, const char *what, bool (*are)(void
 			l.row[1].home, l.row[1].cause);
 }
 
+struct left {
+	struct hcomm_view_status row;
+	unsigned node, held;
+};
+
+static bool all_channels(void *ctx)
+{
+	struct left *l = ctx;
+
+	for (l->node = 0; l->node < 2; l->node++) {
+		hc_row_status(n[l->node], &l->row);
+		if (l->row.channels != CHANNELS)
+			return false;
+	}
+	return true;
+}
+
+static void channels_are_there(unsigned round)
+{
+	struct left l;
+
+	if (!hc_wait_until(all_channels, &l, LIMIT))
+		hc_fail("round %u: node%u has %u channels", round, l.node, l.row.channels);
+}
+
 static void operate(unsigned round)
 {
 	struct hc_order b = {.what = HC_DO_BEGIN, .kind = HCOMM_OP_ALL_REDUCE},
@@ -230,11 +256,6 @@ static void all_leave(unsigned round)
 			hc_fail("round %u: leave of rank %u: %d: %s", round, i, a.result, a.text);
 	}
 }
-
-struct left {
-	struct hcomm_view_status row;
-	unsigned node, held;
-};
 
 static bool nothing_is_there(void *ctx)
 {
@@ -322,6 +343,7 @@ static void one_point(unsigned round)
 	id = all_are_in(round);
 	both(round, id, "ACTIVE", both_agree);
 	operate(round);
+	channels_are_there(round);
 	all_leave(round);
 	both(round, id, "over", both_are_over);
 	nothing_is_left(round);

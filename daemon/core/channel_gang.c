@@ -114,7 +114,7 @@ static struct hc_keep *keep_find(struct hc_core *c, uint64_t domain, uint64_t ga
 {
 	uint32_t i;
 
-	for (i = 0; i < c->chan->keep_pool.fresh; i++)
+	for (i = 0; domain && i < c->chan->keep_pool.fresh; i++)
 		if (c->chan->keeps[i].domain == domain && c->chan->keeps[i].gang == gang)
 			return &c->chan->keeps[i];
 	return NULL;
@@ -178,7 +178,8 @@ void hc_gang_part_gone(struct hc_core *c, const struct hc_part *p)
 {
 	uint32_t i;
 
-	for (i = 0; i < c->chan->keep_pool.fresh; i++)
+	/* one that forms has no id yet, and those that are free say none */
+	for (i = 0; p->id && i < c->chan->keep_pool.fresh; i++)
 		if (c->chan->keeps[i].domain == p->id)
 			keep_drop(c, &c->chan->keeps[i]);
 }

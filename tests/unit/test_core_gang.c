@@ -359,8 +359,31 @@ START_TEST(an_end_that_is_not_taken_back_is_told)
 }
 END_TEST
 
+/* A rank waits for the first word of a home that is lost; what gangs have here is none of its
+ * business. (The daemon once ended itself over that.) */
+START_TEST(a_forming_domain_has_nothing_of_a_gang)
+{
+	struct world_client *const late = (start_two(), rank[1]);
+
+	across(rank[0], 0, 1, 100, 0, false);
+	ck_assert_uint_eq(rank[0]->ngrants, 1);
+	hc_away_back(w.core[1], w.node_of[1][0], 1000);
+	w.hold[1][0] = true;
+	w.opt.name = "another";
+	world_table(&t, 2, 2);
+	world_join_table(&w, late, &t, 1);
+	ck_assert(world_waits(late));
+	hc_away_back(w.core[1], w.node_of[1][0], 777);
+	world_advance(&w, 1);
+	ck_assert_int_eq(late->code, HC_E_PEER_LOST);
+	world_hold(&w, 1, 0, false);
+	finish();
+}
+END_TEST
+
 static void add(TCase *c)
 {
+	tcase_add_test(c, a_forming_domain_has_nothing_of_a_gang);
 	tcase_add_loop_test(c, a_restart_takes_its_end_back, 0, 2);
 	tcase_add_loop_test(c, an_end_that_went_meanwhile_is_over, 0, 2);
 	tcase_add_loop_test(c, an_end_that_is_not_taken_back_is_told, 0, 2);

@@ -231,6 +231,8 @@ void job_check_step(struct sim *s, uint32_t node, void *arg)
 		return;
 	w->nodes[node].steps = 0;
 	wrong = world_core_wrong(sim_core(s, node));
+	if (!wrong)
+		wrong = job_chan_wrong(w, node);
 	if (wrong)
 		job_broken(w, "node %u: %s", node, wrong);
 }
@@ -330,6 +332,8 @@ static const char *node_unsettled(struct job_world *w, uint32_t node, char *text
 	for (i = 0; i < c->home_pool.fresh && !why; i++)
 		if (c->homes[i].id)
 			why = home_unsettled(w, node, &c->homes[i], text, bytes);
+	if (!why && (why = job_chan_unsettled(w, node)))
+		why = say(text, bytes, "node %u: %s", node, why);
 	return why;
 }
 
@@ -365,6 +369,7 @@ const char *job_left_over(struct job_world *w, char *text, size_t bytes)
 		const struct hc_core *c = sim_core(w->sim, i);
 
 		why = world_core_left(c);
+		why = why ? why : job_chan_left(c);
 		if (!why && (c->nsessions || c->process_pool.used))
 			why = "a session or a process is left";
 		if (why)

@@ -81,6 +81,7 @@ void job_proc_lose(struct job_world *w, uint32_t proc, bool tell)
 		if (r->state == RANK_ASKED)
 			r->state = RANK_NEW;
 		job_split_lost(r);
+		job_chan_lost(w->jobs[p->seats[i].job], p->seats[i].rank);
 	}
 	job_proc_wake(w, proc, SIM_MS * (1 + job_pick(w, 200)));
 }
@@ -111,6 +112,7 @@ void job_proc_die(struct job_world *w, uint32_t proc)
 		}
 		if (r->state < RANK_OUT)
 			r->state = RANK_DEAD;
+		job_chan_gone(w->jobs[p->seats[i].job], p->seats[i].rank);
 	}
 }
 
@@ -129,8 +131,12 @@ static void ask_with(struct job_world *w, uint32_t proc, enum job_ask kind, uint
 	job_want(w, !hc_frame_write(bytes, sizeof(bytes), d, 1, p->next_request, 0, msg, &len));
 	job_want(w, !hc_frame_next(&at, &len, &f));
 	job_want(w, p->nwaits < JOB_REQUESTS);
-	p->waits[p->nwaits++] = (struct job_request){
-		.id = p->next_request, .kind = (uint8_t)kind, .job = job, .rank = rank};
+	p->waits[p->nwaits++] = (struct job_request){.id = p->next_request,
+						     .kind = (uint8_t)kind,
+						     .job = job,
+						     .rank = rank,
+						     .what = w->ask_what};
+	w->ask_what = 0;
 	ev->kind = HC_EV_REQUEST;
 	ev->session = p->session;
 	ev->u.request.frame = &f;
@@ -323,6 +329,8 @@ static void seat_turn(struct job_world *w, uint32_t proc, uint32_t k)
 	}
 	if (r->state == RANK_JOINED && !comes_back(w, &w->procs[proc]))
 		job_split_turn(w, proc, job, rank);
+	if (r->state == RANK_JOINED && !comes_back(w, &w->procs[proc]))
+		job_chan_turn(w, proc, job, rank);
 }
 
 static void drain_turn(struct job_world *w, uint32_t proc)
@@ -438,6 +446,7 @@ static void is_out(struct job_world *w, const struct job_request *q)
 	if (job_domain(w, r->id)->owner[q->rank])
 		job_domain(w, r->id)->owner[q->rank] = 0;
 	r->state = RANK_OUT;
+	job_chan_gone(w->jobs[q->job], q->rank);
 }
 
 /* No rank that lives was left behind before a collective that others wait in. */
@@ -499,10 +508,14 @@ static void got_error(struct job_world *w, uint32_t proc, const struct job_reque
 	case ASK_SPLIT:
 	case ASK_SUB:
 	case ASK_BATCH: job_split_refused(w, proc, q, code); return;
+	case ASK_WANT:
+	case ASK_OPEN:
+	case ASK_CLOSE: job_chan_refused(w, q, code); return;
 	}
 }
 
-static void got_done(struct job_world *w, uint32_t proc, const struct job_request *q)
+static void got_done(struct job_world *w, uint32_t proc, const struct job_request *q,
+		     const struct hc_frame *f)
 {
 	job_line(w, w->procs[proc].node, "pid %u, job %u rank %u: done", w->procs[proc].pid, q->job,
 		 q->rank);
@@ -510,6 +523,8 @@ static void got_done(struct job_world *w, uint32_t proc, const struct job_reques
 		is_out(w, q);
 	else if (q->kind == ASK_DESTROY)
 		check_drained(w, q);
+	else if (q->kind == ASK_CLOSE)
+		job_chan_answer(w, q, f);
 	else if (q->kind == ASK_DRAIN && w->procs[proc].drain == 2)
 		w->procs[proc].drain = 3;
 }
@@ -557,9 +572,12 @@ void job_proc_reply(struct job_world *w, uint32_t node, const struct hc_action *
 	case HC_MSG_hello_r: w->procs[proc].hello = true; break;
 	case HC_MSG_root_info_r: got_info(w, &q, &f); break;
 	case HC_MSG_joined: got_joined(w, proc, &q, &f); break;
+	case HC_MSG_channel_want_r:
+	case HC_MSG_channel_refused:
+	case HC_MSG_channel_open_r: job_chan_answer(w, &q, &f); break;
 	case HC_MSG_split_r:
 	case HC_MSG_batch_r: job_split_answer(w, proc, &q, &f); break;
-	case HC_MSG_done: got_done(w, proc, &q); break;
+	case HC_MSG_done: got_done(w, proc, &q, &f); break;
 	case HC_MSG_error: got_error(w, proc, &q, &f); break;
 	default: job_broken(w, "an answer of the unknown type %u", f.head.type);
 	}
@@ -578,7 +596,7 @@ void job_proc_notify(struct job_world *w, uint32_t node, const struct hc_action 
 		return;
 	job_want(w, !hc_frame_next(&at, &left, &f) && !left && f.head.type == HC_MSG_event);
 	job_want(w, !hc_decode(&hc_desc_event, HC_PROTO_MAX, f.body, f.body_len, &m));
-	if (m.state >= HC_W_domain_state_DAMAGED)
+	if (m.state >= HC_W_domain_state_DAMAGED || m.channel)
 		job_proc_wake(w, proc, 1000);
 }
 
@@ -695,6 +713,7 @@ void job_ops(struct job_world *w, uint32_t job)
 
 	for (i = 0; i < g->nranks && !w->j->bad; i++)
 		more = rank_ops(w, job, i) || more;
+	job_chan_ops(w, job);
 	g->ops = more;
 	if (more)
 		sim_later(w->sim, w->procs[g->ranks[0].proc].node, false,

@@ -178,6 +178,7 @@ static void begin_job(struct job_world *w, uint32_t group)
 	w->j->began++;
 	plan(w, g);
 	job_split_plan(w, g->number);
+	job_chan_plan(w, g->number);
 	for (i = 0; i < g->nranks; i++)
 		job_proc_wake(w, g->ranks[i].proc, 0);
 }
@@ -303,6 +304,7 @@ static void boot(struct job_world *w, uint32_t node)
 	job_line(w, node, "the daemon starts%s", n->fresh ? ", of a new boot" : "");
 	n->down = false;
 	sim_start(w->sim, node, n->fresh);
+	job_chan_started(w, node);
 }
 
 static void one_process(struct job_world *w, uint32_t node, bool dies)
@@ -454,8 +456,10 @@ static void act(struct sim *s, uint32_t node, const struct hc_action *a, void *a
 		job_scan(w, node, a);
 	else if (a->kind == HC_ACT_WATCH)
 		watch(w, node, a);
+	else if (a->kind == HC_ACT_REGISTER)
+		job_chan_register(w, node, a);
 	else
-		job_want(w, a->kind == HC_ACT_SYNC || a->kind == HC_ACT_REGISTER);
+		job_want(w, a->kind == HC_ACT_SYNC);
 }
 
 /* ---- a run ---- */
@@ -468,9 +472,9 @@ static void limits(const struct jobs *j, struct hc_limits *l)
 	l->ranks_per_domain = JOB_RANKS;
 	l->devices = JOB_DEVICES;
 	l->ended = 32;
-	l->links = 1;
-	l->requests = l->pieces = 4;
-	l->channels = l->wants = 4;
+	l->links = JOB_LINKS;
+	l->requests = l->pieces = 2 * JOB_CHANNELS;
+	l->channels = l->wants = JOB_CHANNELS;
 	l->values = 4;
 	l->peers = 2 * JOB_GROUP;
 	l->paths = l->peers * 2;

@@ -46,7 +46,8 @@ struct jobs {
 	/* out */
 	uint64_t hash, events;
 	uint32_t faults, began, formed, failed;
-	uint32_t subs; /* sub-domains that formed */
+	uint32_t subs;               /* sub-domains that formed */
+	uint64_t channels, messages; /* ends given; on channels, by both ends */
 	uint32_t heal_ms, end_ms;
 	uint64_t ops; /* collectives that were completed, over all ranks */
 	bool bad;

@@ -673,6 +673,28 @@ START_TEST(a_sub_domain_asked_for_again)
 }
 END_TEST
 
+/* Of two items the second is asked for again: its rank gets another block, which is new to the row
+ * that this node has of it, and is written while the item is looked at. */
+START_TEST(a_batch_asked_for_again_in_part)
+{
+	static const uint32_t same[] = {0, 1, WORLD_END};
+	const struct world_item items[] = {{8, NULL, same}, {9, NULL, same}};
+	uint64_t second;
+
+	form(2, 2);
+	world_batch(&w, m[0], parent, items, 2);
+	world_batch(&w, m[1], parent, items, 2);
+	second = m[1]->made[1];
+	ck_assert(second && second == m[0]->made[1]);
+	reconnect(1);
+	world_batch(&w, m[1], parent, &items[1], 1);
+	ck_assert(!world_waits(m[1]));
+	ck_assert_uint_eq(m[1]->codes[0], 0);
+	ck_assert_uint_eq(m[1]->made[0], second);
+	all_die();
+}
+END_TEST
+
 static void add(TCase *c)
 {
 	tcase_add_test(c, two_colours_across_nodes);
@@ -696,6 +718,7 @@ static void add(TCase *c)
 	tcase_add_test(c, a_number_is_not_given_twice);
 	tcase_add_test(c, kept_answers_are_in_nobodys_way);
 	tcase_add_test(c, a_sub_domain_asked_for_again);
+	tcase_add_test(c, a_batch_asked_for_again_in_part);
 }
 
 int main(void)

@@ -4,10 +4,11 @@
  *
  * The simulation of nodes (simnet.h) gets clients. A job is a domain: ranks on several nodes, each
  * of a process, that join by root info or by rank table, run collectives, split it or make
- * sub-domains of it, one by one or in batches, and leave, destroy, abort or die. A process keeps to
- * what the library does: it reads the state record before it begins an operation, repeats a join
- * whose session was lost, comes back to its seats. Nodes stand in groups of eight neighbours, and a
- * job is of one group, so that a cluster may be large while no node knows many others.
+ * sub-domains of it, singly or in batches, take channels and give them back, and leave, destroy,
+ * abort or die. A process keeps to what the library does: it reads the state record before it
+ * begins an operation, repeats a join whose session was lost, comes back to its seats. Nodes stand
+ * in groups of eight neighbours, and a job is of one group, so that a cluster may be large while
+ * no node knows many others.
  *
  * First faults: ways are cut, groups fall apart, frames are lost, doubled, late; daemons stand
  * still, kernels crash, processes die, sessions end, disks are slow, nodes are drained. After
@@ -19,12 +20,14 @@
  *   a collective that is over was begun by all, and a drain that was not forced left none behind
  *   the ranks of a split are told the groups that their colours give, under one number each
  *   a collective is begun in one epoch by all who begin it
+ *   an end of a channel is given once; used + free = total on every link; who uses it from
+ *   both ends was admitted in one epoch
  *   nodes that have nothing to do say nothing in circles
  *   a core's seats, places, tickets, timers and pools agree with each other
  *
- * Then all is healed, and within JOBS_HEAL_S every request is answered, and every domain has one
- * state on all its nodes, with one first cause. At last all go, and within JOBS_END_S nothing is
- * left in any core.
+ * Then all is healed, and within JOBS_HEAL_S every request is answered, every domain has one state
+ * on all its nodes, with one first cause, and both nodes of a channel have it, or neither. At last
+ * all go, and within JOBS_END_S nothing is left in any core.
  */
 #ifndef HC_JOBS_H
 #define HC_JOBS_H

@@ -261,13 +261,15 @@ static bool skip_records(const struct hc_desc *rec, uint16_t version, uint32_t c
 	bool fixed = true;
 	size_t min = 0;
 
+	if (!count)
+		return true;
 	for (; f < end; f++) {
 		if (f->since > version)
 			continue;
 		min += wire_min(f->type);
 		fixed = fixed && !is_counted(f->type);
 	}
-	if (count && (!min || count > left(in) / min))
+	if (!min || count > left(in) / min)
 		return false;
 	if (fixed) {
 		in->p += count * min;

@@ -27,7 +27,7 @@ static void sweep(struct hc_core *c)
 {
 	uint32_t i;
 
-	c->sweeping = true;
+	c->sweeping = c->nnodes > 1; /* a node that knows no other: nothing of it is away */
 	c->at_rest = false;
 	c->sweep = 0;
 	c->away_at = HC_NEVER;

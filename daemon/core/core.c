@@ -68,6 +68,20 @@ static void lay_out_sync(struct hc_core *c, struct hc_mem *m, const struct hc_li
 	hc_spans_init(&c->fence_spans, m, lim->ranks);
 }
 
+/*
+ * What seats wait for stands in runs of 2^k, one for each part that has such seats. All together
+ * are never longer than all ranks; but runs are not merged again, and those of each length may have
+ * been most at another time. With room for all ranks in each length there always is one.
+ */
+static uint32_t request_room(const struct hc_limits *lim)
+{
+	uint32_t lengths = 2; /* one rank; and one that grows has two runs for a moment */
+
+	while (1u << (lengths - 2) < lim->ranks_per_domain)
+		lengths++;
+	return lengths * lim->ranks;
+}
+
 static void lay_out(struct hc_core *c, struct hc_mem *m, const struct hc_limits *lim)
 {
 	uint32_t asks = lim->sessions * 2 + 1024, processes = lim->sessions + 1024;
@@ -102,6 +116,8 @@ static void lay_out(struct hc_core *c, struct hc_mem *m, const struct hc_limits 
 	c->readings = hc_mem_take(m, lim->ranks, sizeof(*c->readings));
 	hc_spans_init(&c->seat_spans, m, lim->ranks);
 	hc_links_init(&c->seat_links, m, lim->ranks);
+	c->seat_requests = hc_mem_take(m, request_room(lim), sizeof(*c->seat_requests));
+	hc_spans_init(&c->seat_request_spans, m, request_room(lim));
 	c->homes = hc_mem_take(m, lim->domains, sizeof(*c->homes));
 	hc_pool_init(&c->home_pool, m, lim->domains);
 	hc_index_init_in(&c->home_by_id, m, lim->domains, c->homes, id);
@@ -196,7 +212,7 @@ struct hc_core *hc_core_init(void *memory, size_t bytes, const struct hc_limits 
 }
 
 /* Of the row of a domain, and of a rank in it: an estimate, and to expect too few is fine. */
-#define ROW_BYTES  69u
+#define ROW_BYTES  105u
 #define RANK_BYTES 30u
 
 static void index_expect(struct hc_index *x, uint32_t rows, hc_warm_fn *warm)

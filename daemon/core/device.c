@@ -11,6 +11,9 @@ struct hc_device *hc_device_get(struct hc_core *c, uint32_t index)
 {
 	uint32_t i;
 
+	/* mostly they are numbered from 0 on, and told in that order */
+	if (index < c->ndevices && c->devices[index].fact.index == index)
+		return &c->devices[index];
 	for (i = 0; i < c->ndevices; i++)
 		if (c->devices[i].fact.index == index)
 			return &c->devices[i];

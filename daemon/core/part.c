@@ -25,7 +25,7 @@
 
 /* ---- the busy side ---- */
 
-static const struct hc_part_busy at_rest = {.event_node = HC_NONE};
+static const struct hc_part_busy at_rest = {.event_node = HC_NONE, .requests = HC_NONE};
 
 const struct hc_part_busy *hc_part_now(const struct hc_core *c, const struct hc_part *p)
 {
@@ -59,6 +59,8 @@ static void drop_busy(struct hc_core *c, struct hc_part *p)
 		return;
 	hc_assert(!b->queued && !b->step && !b->asks.count);
 	hc_part_alarm(c, p, HC_NEVER);
+	if (b->requests != HC_NONE)
+		hc_spans_put(&c->seat_request_spans, b->requests, b->requests_order);
 	hc_pool_put_front(&c->part_busy_pool, p->busy);
 	p->busy = HC_NONE;
 }
@@ -313,8 +315,10 @@ void hc_part_drop_seat(struct hc_core *c, struct hc_part *p, uint32_t seat)
 	if (hc_part_now(c, p)->work & WORK_ARRIVE) /* the last one takes the place of this one */
 		hc_part_busy(c, p)->cursor = 0;
 	hc_part_release_seat(c, seat);
-	if (seat != last)
+	if (seat != last) {
+		hc_part_move_request(c, p, last, seat);
 		seat_move(c, last, seat);
+	}
 	p->nseats--;
 	c->nseats--;
 }

@@ -77,11 +77,15 @@ static inline bool hc_part_is_far(const struct hc_part *p)
 	return p->state != HC_W_domain_state_NONE && p->home_node != HC_SELF_NODE;
 }
 void hc_part_free(struct hc_core *c, struct hc_part *p);
+/* The seat waits for the answer to that request of its session, or that item of a batch. */
+void hc_part_wait(struct hc_core *c, uint32_t seat, uint32_t request, bool batch);
+/* Seat `from` becomes seat `to`. */
+void hc_part_move_request(struct hc_core *c, const struct hc_part *p, uint32_t from, uint32_t to);
 /* Refuse the join that a seat waits for, once for all seats of the request. */
 void hc_part_fail_join(struct hc_core *c, struct hc_part *p, uint32_t seat, int code,
 		       const char *text);
 /* The same, and the seat goes on waiting (for another request). */
-void hc_part_refuse(struct hc_core *c, const struct hc_seat *s, int code, const char *text);
+void hc_part_refuse(struct hc_core *c, uint32_t seat, int code, const char *text);
 
 /* Words of the home (part.c, part_many.c). */
 void hc_part_on_accepted(struct hc_core *c, uint32_t node, const struct hc_m_accepted *m);

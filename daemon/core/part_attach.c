@@ -143,7 +143,7 @@ static int attach_block(struct hc_core *c, struct hc_session *s, const struct hc
 
 /* The seat is this session's from now on; the answer is still to be given. */
 static void take_seat(struct hc_core *c, struct hc_part *p, struct hc_session *s, uint32_t request,
-		      uint8_t batch, uint32_t seat, uint32_t block)
+		      bool batch, uint32_t seat, uint32_t block)
 {
 	struct hc_seat *t = &c->seats[seat];
 	const bool shared = t->flags & SEAT_SHARED;
@@ -152,15 +152,15 @@ static void take_seat(struct hc_core *c, struct hc_part *p, struct hc_session *s
 
 	if (t->process == HC_NONE)
 		hc_home_attached(c, p->id, t->rank, s->process);
-	hc_part_refuse(c, t, HC_E_IN_PROGRESS,
+	hc_part_refuse(c, seat, HC_E_IN_PROGRESS,
 		       "the same process asked for this rank again; that request is answered");
 	hc_part_release_seat(c, seat);
 	hc_session_bind(c, seat, s);
 	hc_part_take_device(c, seat, shared);
 	hc_session_block_claim(s, block); /* its own before: the release gave it back */
 	t->block = block;
-	t->request = request;
-	t->flags |= (uint8_t)(SEAT_WAITS | batch | page);
+	hc_part_wait(c, seat, request, batch);
+	t->flags |= page;
 	t->state = HC_W_member_state_READY;
 	c->member_changes++;
 	if (!known) {
@@ -219,10 +219,11 @@ void hc_join_attach(struct hc_core *c, struct hc_session *s, uint32_t request,
 		return;
 	}
 	back = c->seats[seat].process != HC_NONE && hc_seat_session(&c->seats[seat]) != s->id;
-	take_seat(c, p, s, request, 0, seat, block);
+	take_seat(c, p, s, request, false, seat, block);
 	hc_part_answer_joined(c, p, seat);
 	if (back)
 		tell_state(c, p, s, seat);
+	hc_part_rest(c, p);
 }
 
 /* ---- a join whose answer was lost ---- */
@@ -261,8 +262,9 @@ bool hc_part_come_back(struct hc_core *c, struct hc_session *s, uint32_t request
 		refuse(c, s, request, HC_E_LIMIT, arena_full);
 		return true;
 	}
-	take_seat(c, p, s, request, 0, seat, block);
+	take_seat(c, p, s, request, false, seat, block);
 	hc_part_answer_joined(c, p, seat);
+	hc_part_rest(c, p);
 	return true;
 }
 
@@ -295,9 +297,10 @@ bool hc_join_back_together(struct hc_core *c, const struct join *j, const struct
 	if (i == HC_NONE)
 		return false;
 	for (i = 0; i < n; i++)
-		take_seat(c, p, j->s, j->request, j->batch ? SEAT_BATCH : 0,
-			  hc_part_find_seat(c, p, list[i].rank), hc_session_block(c, j->s));
+		take_seat(c, p, j->s, j->request, j->batch, hc_part_find_seat(c, p, list[i].rank),
+			  hc_session_block(c, j->s));
 	hc_part_answer_joined(c, p, hc_part_find_seat(c, p, list[0].rank));
+	hc_part_rest(c, p);
 	return true;
 }
 
@@ -336,8 +339,9 @@ bool hc_part_local_back(struct hc_core *c, struct hc_session *s, uint32_t reques
 		if (c->seats[i].rank || !is_lost_local(c, p, s->process, name, devices, n))
 			continue;
 		for (seat = p->seats; seat < p->seats + n; seat++)
-			take_seat(c, p, s, request, 0, seat, hc_session_block(c, s));
+			take_seat(c, p, s, request, false, seat, hc_session_block(c, s));
 		hc_part_answer_joined(c, p, p->seats);
+		hc_part_rest(c, p);
 		return true;
 	}
 	return false;

@@ -95,10 +95,9 @@ static void take_over(struct hc_core *c, struct hc_part *p, uint32_t seat, const
 	const bool reserved = s->block != HC_NONE;
 
 	know(c, p, j);
-	hc_part_refuse(c, s, HC_E_IN_PROGRESS,
+	hc_part_refuse(c, seat, HC_E_IN_PROGRESS,
 		       "the same process asked for this rank again; that request is answered");
-	s->flags = (uint8_t)((s->flags & ~SEAT_BATCH) | SEAT_WAITS | (j->batch ? SEAT_BATCH : 0));
-	s->request = j->request;
+	hc_part_wait(c, seat, j->request, j->batch);
 	if (hc_seat_session(s) == j->s->id)
 		return;
 	hc_session_unbind(c, seat);
@@ -209,8 +208,7 @@ static int sit(struct hc_core *c, struct hc_part *p, const struct join *j)
 	}
 	hc_session_bind(c, seat, j->s);
 	hc_part_take_device(c, seat, j->shared);
-	c->seats[seat].request = j->request;
-	c->seats[seat].flags |= SEAT_WAITS;
+	hc_part_wait(c, seat, j->request, false);
 	arrive(c, p, j);
 	return 0;
 }
@@ -391,9 +389,9 @@ static bool again_after(struct hc_core *c, const struct join *j)
 	if (seat == HC_NONE || c->seats[seat].process != j->s->process ||
 	    hc_seat_session(&c->seats[seat]) != j->s->id || c->seats[seat].block == HC_NONE)
 		return false;
-	c->seats[seat].request = j->request;
-	c->seats[seat].flags |= SEAT_WAITS;
+	hc_part_wait(c, seat, j->request, false);
 	hc_part_answer_joined(c, p, seat);
+	hc_part_rest(c, p);
 	return true;
 }
 

@@ -94,8 +94,7 @@ static bool sit(struct hc_core *c, struct hc_part *p, const struct join *j,
 		return false;
 	hc_session_bind(c, seat, j->s);
 	hc_part_take_device(c, seat, who->shared);
-	c->seats[seat].request = j->request;
-	c->seats[seat].flags |= (uint8_t)(SEAT_WAITS | (j->batch ? SEAT_BATCH : 0));
+	hc_part_wait(c, seat, j->request, j->batch);
 	return true;
 }
 

@@ -21,29 +21,81 @@
 
 #define SLICE 32u /* seats that one call of hc_part_work does */
 
+/* ---- what seats wait for ---- */
+
+/* Room for the request of each seat that the part has room for. */
+static uint32_t *requests_of(struct hc_core *c, struct hc_part *p)
+{
+	struct hc_part_busy *b = hc_part_busy(c, p);
+	const struct hc_part_busy old = *b;
+
+	if (old.requests != HC_NONE && old.requests_order >= p->order)
+		return &c->seat_requests[old.requests];
+	b->requests = hc_spans_get(&c->seat_request_spans, 1u << p->order, &b->requests_order);
+	hc_assert(b->requests != HC_NONE); /* there is room for all, see core.c */
+	if (old.requests != HC_NONE) {
+		memcpy(&c->seat_requests[b->requests], &c->seat_requests[old.requests],
+		       sizeof(*c->seat_requests) << old.requests_order);
+		hc_spans_put(&c->seat_request_spans, old.requests, old.requests_order);
+	}
+	return &c->seat_requests[b->requests];
+}
+
+void hc_part_wait(struct hc_core *c, uint32_t seat, uint32_t request, bool batch)
+{
+	struct hc_seat *s = &c->seats[seat];
+	struct hc_part *p = hc_part(c, s->part);
+
+	requests_of(c, p)[seat - p->seats] = request;
+	s->flags = (uint8_t)((s->flags & ~SEAT_BATCH) | SEAT_WAITS | (batch ? SEAT_BATCH : 0));
+}
+
+/* Of a seat that waits. */
+static uint32_t request_of(const struct hc_core *c, uint32_t seat)
+{
+	const struct hc_part *p = &c->parts[c->seats[seat].part];
+
+	return c->seat_requests[hc_part_now(c, p)->requests + (seat - p->seats)];
+}
+
+void hc_part_move_request(struct hc_core *c, const struct hc_part *p, uint32_t from, uint32_t to)
+{
+	if (c->seats[from].flags & SEAT_WAITS)
+		c->seat_requests[hc_part_now(c, p)->requests + (to - p->seats)] =
+			request_of(c, from);
+}
+
 /* ---- answers to joins ---- */
 
-void hc_part_refuse(struct hc_core *c, const struct hc_seat *s, int code, const char *text)
+static void refuse(struct hc_core *c, const struct hc_seat *s, uint32_t request, int code,
+		   const char *text)
 {
 	const uint64_t session = hc_seat_session(s);
 	const struct hc_part *p = hc_part(c, s->part);
 
-	if (!(s->flags & SEAT_WAITS))
-		return;
 	if (s->flags & SEAT_BATCH)
-		hc_batch_refused(c, session, s->request, code, text);
+		hc_batch_refused(c, session, request, code, text);
 	else if (hc_session_get(c, session) && code == HC_E_AGAIN &&
 		 p->state == HC_W_domain_state_FAILED)
-		hc_emit_again(c, session, s->request, (uint32_t)hc_part_now(c, p)->cut, text);
+		hc_emit_again(c, session, request, (uint32_t)hc_part_now(c, p)->cut, text);
 	else if (hc_session_get(c, session))
-		hc_emit_error(c, session, s->request, code, text);
+		hc_emit_error(c, session, request, code, text);
 }
 
-/* Does the seat wait for this very request? */
-static bool waits_for(const struct hc_seat *t, const struct hc_seat *s)
+void hc_part_refuse(struct hc_core *c, uint32_t seat, int code, const char *text)
 {
-	return hc_seat_session(t) == hc_seat_session(s) && t->request == s->request &&
-	       t->flags & SEAT_WAITS && !((t->flags ^ s->flags) & SEAT_BATCH);
+	if (c->seats[seat].flags & SEAT_WAITS)
+		refuse(c, &c->seats[seat], request_of(c, seat), code, text);
+}
+
+/* Does the seat wait for that request of the seat `s`? */
+static bool waits_for(const struct hc_core *c, uint32_t seat, const struct hc_seat *s,
+		      uint32_t request)
+{
+	const struct hc_seat *t = &c->seats[seat];
+
+	return t->flags & SEAT_WAITS && !((t->flags ^ s->flags) & SEAT_BATCH) &&
+	       hc_seat_session(t) == hc_seat_session(s) && request_of(c, seat) == request;
 }
 
 /* Refuse the join that this seat waits for, once for all seats of the request. */
@@ -51,22 +103,21 @@ void hc_part_fail_join(struct hc_core *c, struct hc_part *p, uint32_t seat, int 
 		       const char *text)
 {
 	const struct hc_seat s = c->seats[seat];
-	struct hc_seat *t;
-	uint32_t i;
+	uint32_t request, i;
 
 	if (!(s.flags & SEAT_WAITS))
 		return;
-	for (i = 0; i < p->nseats; i++) {
-		t = &c->seats[p->seats + i];
-		if (waits_for(t, &s))
-			t->flags &= (uint8_t) ~(SEAT_WAITS | SEAT_BATCH);
-	}
-	hc_part_refuse(c, &s, code, text);
+	request = request_of(c, seat);
+	for (i = p->seats; i < p->seats + p->nseats; i++)
+		if (waits_for(c, i, &s, request))
+			c->seats[i].flags &= (uint8_t) ~(SEAT_WAITS | SEAT_BATCH);
+	refuse(c, &s, request, code, text);
 }
 
 void hc_part_answer_joined(struct hc_core *c, struct hc_part *p, uint32_t seat)
 {
 	const struct hc_seat first = c->seats[seat];
+	const uint32_t request = request_of(c, seat);
 	const uint64_t session = hc_seat_session(&first);
 	struct hc_session *s = hc_session_get(c, session);
 	uint32_t slab = hc_part_number(c, p) / HC_SLAB_RECORDS, i;
@@ -79,11 +130,11 @@ void hc_part_answer_joined(struct hc_core *c, struct hc_part *p, uint32_t seat)
 
 	if (!(first.flags & SEAT_BATCH)) /* that is told by its batch */
 		m.name = hc_str(hc_part_name(c, p, name));
-	for (i = 0; i < p->nseats; i++) {
-		struct hc_seat *t = &c->seats[p->seats + i];
+	for (i = p->seats; i < p->seats + p->nseats; i++) {
+		struct hc_seat *t = &c->seats[i];
 		struct hc_m_seat r = {.rank = t->rank, .device = t->device, .block = t->block};
 
-		if (!waits_for(t, &first))
+		if (!waits_for(c, i, &first, request))
 			continue;
 		t->flags &= (uint8_t) ~(SEAT_WAITS | SEAT_BATCH);
 		if (first.flags & SEAT_BATCH)
@@ -92,12 +143,12 @@ void hc_part_answer_joined(struct hc_core *c, struct hc_part *p, uint32_t seat)
 				      HC_PROTO_MAX, &r));
 	}
 	if (first.flags & SEAT_BATCH)
-		hc_batch_joined(c, session, first.request, p);
+		hc_batch_joined(c, session, request, p);
 	if (!s || first.flags & SEAT_BATCH)
 		return;
 	m.slab_sent = !(s->slabs >> (slab & 63) & 1);
 	s->slabs |= 1ull << (slab & 63);
-	hc_emit_grant(c, session, first.request, &hc_desc_joined, &m,
+	hc_emit_grant(c, session, request, &hc_desc_joined, &m,
 		      m.slab_sent ? HC_GRANT_SLAB : HC_GRANT_NONE, p->uid, slab);
 }
 

@@ -23,6 +23,9 @@ struct taken {
 	uint32_t home;   /* HC_SELF_NODE: the home is here */
 	uint32_t *nodes; /* c->row_nodes: of the row, from 1 on; 0 is this one */
 	uint32_t here;   /* members on this node */
+	/* of the last seat, HC_NONE: ranks of a process mostly come one behind the other */
+	uint32_t process, pid;
+	uint64_t started;
 };
 
 static bool is_elsewhere(const struct hc_m_domain_row *m)
@@ -131,13 +134,28 @@ bool hc_restore_watch(struct hc_core *c)
 	return true;
 }
 
-/* The seat of a member that was here. The shell watches its process. */
-static bool seat(struct hc_core *c, struct hc_part *p, const struct hc_m_member_row *r)
+/* Number of the process of a member, HC_NONE when there are too many. */
+static uint32_t process_of(struct hc_core *c, struct taken *t, const struct hc_m_member_row *r)
 {
-	struct hc_cred cred = {.pid = r->pid, .uid = r->uid, .started = r->started};
+	const struct hc_cred cred = {.pid = r->pid, .uid = r->uid, .started = r->started};
+	bool fresh;
+
+	if (t->process != HC_NONE && t->pid == r->pid && t->started == r->started)
+		return t->process;
+	t->process = hc_session_process(c, &cred, &fresh);
+	t->pid = r->pid;
+	t->started = r->started;
+	if (t->process != HC_NONE && fresh)
+		watch_later(c, t->process);
+	return t->process;
+}
+
+/* The seat of a member that was here. The shell watches its process. */
+static bool seat(struct hc_core *c, struct hc_part *p, struct taken *t,
+		 const struct hc_m_member_row *r)
+{
 	uint32_t seat = hc_part_add_seat(c, p, r->rank, r->device), process;
 	struct hc_seat *s;
-	bool fresh;
 
 	if (seat == HC_NONE)
 		return false;
@@ -148,12 +166,10 @@ static bool seat(struct hc_core *c, struct hc_part *p, const struct hc_m_member_
 	s->state = r->pid ? HC_W_member_state_DETACHED : HC_W_member_state_READY;
 	s->block = r->block;
 	if (r->pid) {
-		process = hc_session_process(c, &cred, &fresh);
+		process = process_of(c, t, r);
 		if (process == HC_NONE)
 			return false;
 		hc_session_hold(c, seat, process);
-		if (fresh)
-			watch_later(c, process);
 	}
 	if (hc_device_get(c, r->device))
 		hc_part_take_device(c, seat, r->shared == 1);
@@ -185,19 +201,20 @@ static bool may_sit(struct hc_core *c, const struct hc_home *h, const struct hc_
 }
 
 /* h NULL: the home is elsewhere; p NULL: no member is here. */
-static bool members(struct hc_core *c, struct hc_home *h, struct hc_part *p, const struct taken *t)
+static bool members(struct hc_core *c, struct hc_home *h, struct hc_part *p, struct taken *t)
 {
 	struct hc_arr a = t->m->members, where = t->m->at;
 	struct hc_m_member_at at = {0};
 	struct hc_m_member_row r;
 
 	while (hc_arr_next(&a, &hc_desc_member_row, HC_PROTO_MAX, &r)) {
-		hc_arr_next(&where, &hc_desc_member_at, HC_PROTO_MAX, &at);
+		if (where.count)
+			hc_arr_next(&where, &hc_desc_member_at, HC_PROTO_MAX, &at);
 		if (!may_sit(c, h, p, &r, t->m->nranks))
 			return false;
 		if (h)
 			place(c, h, &r, t->nodes[at.node]);
-		if (!at.node && !seat(c, p, &r))
+		if (!at.node && !seat(c, p, t, &r))
 			return false;
 	}
 	return true;
@@ -306,7 +323,7 @@ static struct hc_part *part(struct hc_core *c, const struct taken *t, const char
 	return p;
 }
 
-static const char *take(struct hc_core *c, struct hc_home *h, const struct taken *t)
+static const char *take(struct hc_core *c, struct hc_home *h, struct taken *t)
 {
 	const char *why = NULL;
 	struct hc_part *p = part(c, t, &why);
@@ -340,7 +357,7 @@ static const char *take(struct hc_core *c, struct hc_home *h, const struct taken
 void hc_restore_row(struct hc_core *c, struct hc_str row)
 {
 	struct hc_m_domain_row m = {0};
-	struct taken t = {.m = &m};
+	struct taken t = {.m = &m, .process = HC_NONE};
 	const char *why;
 	char text[HC_CAUSE_MAX];
 

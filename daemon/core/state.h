@@ -98,7 +98,6 @@ struct hc_device {
 struct hc_seat {
 	uint32_t part;
 	uint32_t process; /* HC_NONE while nobody is attached */
-	uint32_t request; /* id of the join that waits */
 	uint32_t block;
 	uint32_t session_serial; /* hc_seat_session(): high and low half */
 	uint16_t session_slot;
@@ -117,12 +116,12 @@ struct hc_reading {
 #define HC_RANKS_MAX    65536u
 #define HC_DEVICE_LAST  65534u
 enum {
-	SEAT_WAITS = 1,   /* a join request waits for its answer */
+	SEAT_WAITS = 1,   /* a join request waits for its answer: hc_part_wait */
 	SEAT_SAMPLED = 2, /* read in this round */
 	SEAT_LEAVING = 4, /* a leave request waits for its references */
 	SEAT_SHARED = 8,
 	SEAT_DEVICE = 16, /* it holds its device */
-	SEAT_BATCH = 32,  /* with WAITS: `request` is the number of an item of a batch */
+	SEAT_BATCH = 32,  /* with WAITS: the request is the number of an item of a batch */
 	SEAT_PAGE = 64,   /* its process has the sync page */
 	SEAT_READ = 128,  /* it has a hc_reading */
 };
@@ -182,6 +181,9 @@ struct hc_part_busy {
 	bool queued, draining, cut_wait, reported, drained;
 	bool quiet;          /* made by a batch: that it is ACTIVE is told by the answer alone */
 	struct hc_list asks; /* leave requests that wait; links: ask_links */
+	uint32_t requests;   /* of core->seat_requests: what its seats wait for, in their order;
+				HC_NONE */
+	uint8_t requests_order;
 };
 
 /* A process as homes know it, of any node. Number 0 is nobody. */
@@ -491,6 +493,8 @@ struct hc_core {
 	struct hc_reading *readings;
 	struct hc_spans seat_spans;
 	struct hc_links seat_links;
+	uint32_t *seat_requests; /* of seats that wait: ids, or numbers of items */
+	struct hc_spans seat_request_spans;
 	/* of busy sides: */
 	struct hc_list work; /* parts with work; links: work_links */
 	struct hc_links work_links;

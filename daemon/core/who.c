@@ -2,28 +2,39 @@
 /* Processes behind places; see who.h. */
 #include "who.h"
 
-static bool same(const struct hc_who *a, const struct hc_who *b)
+static bool is(const struct hc_core *c, const struct hc_who *who, uint32_t node, uint32_t pid,
+	       uint64_t started)
 {
-	return a->key == b->key && a->started == b->started && a->life == b->life;
+	return who->pid == pid && who->node == node && who->started == started &&
+	       who->life == c->nodes[node].life;
 }
 
-static uint32_t find(const struct hc_core *c, const struct hc_who *who)
+static uint64_t key_of(uint32_t node, uint32_t pid)
+{
+	return (uint64_t)node << 32 | pid;
+}
+
+static uint32_t find(const struct hc_core *c, uint32_t node, uint32_t pid, uint64_t started)
 {
 	uint32_t n;
 
-	for (n = hc_index_find(&c->who_index, who->key); n != HC_NONE;
+	for (n = hc_index_find(&c->who_index, key_of(node, pid)); n != HC_NONE;
 	     n = hc_index_next(&c->who_index, n))
-		if (same(&c->whos[n], who))
+		if (is(c, &c->whos[n], node, pid, started))
 			return n;
 	return HC_NONE;
 }
 
-static uint32_t add(struct hc_core *c, const struct hc_who *who)
+static uint32_t add(struct hc_core *c, uint32_t node, uint32_t pid, uint64_t started)
 {
 	uint32_t n = hc_pool_get(&c->who_pool);
 
 	hc_assert(n != HC_NONE);
-	c->whos[n] = *who;
+	c->whos[n] = (struct hc_who){.key = key_of(node, pid),
+				     .started = started,
+				     .pid = pid,
+				     .node = node,
+				     .life = c->nodes[node].life};
 	hc_index_add_in(&c->who_index, n);
 	return n;
 }
@@ -31,24 +42,18 @@ static uint32_t add(struct hc_core *c, const struct hc_who *who)
 void hc_who_take(struct hc_core *c, struct hc_place *pl, uint32_t node, uint32_t pid,
 		 uint64_t started)
 {
-	const struct hc_who *last;
-	const struct hc_who who = {.key = (uint64_t)node << 32 | pid,
-				   .started = started,
-				   .pid = pid,
-				   .node = node,
-				   .life = c->nodes[node].life};
+	const struct hc_who *last = &c->whos[c->who_last];
 
 	hc_assert(!pl->who);
 	if (node == HC_SELF_NODE && !pid)
 		return;
 	/* ranks of a process mostly come one behind the other */
-	last = &c->whos[c->who_last];
-	if (last->places && same(last, &who))
+	if (last->places && is(c, last, node, pid, started))
 		pl->who = c->who_last;
 	else
-		pl->who = find(c, &who);
+		pl->who = find(c, node, pid, started);
 	if (pl->who == HC_NONE)
-		pl->who = add(c, &who);
+		pl->who = add(c, node, pid, started);
 	c->who_last = pl->who;
 	c->whos[pl->who].places++;
 }

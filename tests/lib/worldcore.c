@@ -38,6 +38,7 @@ static const char *seat_wrong(const struct hc_core *c, uint32_t part, uint32_t s
 	need(s->part == part && s->state <= HC_W_member_state_LEFT);
 	t->seats++;
 	t->devices += s->flags & SEAT_DEVICE ? 1 : 0;
+	need(!(s->flags & SEAT_WAITS) || hc_part_now(c, &c->parts[part])->requests != HC_NONE);
 	if (s->process == HC_NONE) {
 		need(!session && s->block == HC_NONE);
 		return NULL;

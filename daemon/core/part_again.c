@@ -70,14 +70,15 @@ void hc_part_arrive_again(struct hc_core *c, const struct hc_part *p, uint32_t s
 {
 	const struct hc_seat *s = &c->seats[seat];
 	const struct hc_part_busy *b = hc_part_now(c, p);
+	const bool odd = (b->odd_a || b->odd_b) && b->odd_rank == s->rank;
 	struct hc_m_arrive m = {.key_a = p->key_a,
 				.key_b = p->key_b,
 				.uid = p->uid,
 				.nranks = p->nranks,
 				.rank = s->rank,
 				.device = s->device,
-				.list_a = b->list_a,
-				.list_b = b->list_b,
+				.list_a = odd ? b->odd_a : b->list_a,
+				.list_b = odd ? b->odd_b : b->list_b,
 				.timeout_ms = b->timeout_ms,
 				.priority = p->priority,
 				.weight = p->weight ? p->weight : 1,

@@ -132,6 +132,11 @@ static uint32_t node_of(const struct hc_core *c, uint32_t known)
 	return n - 1;
 }
 
+/*
+ * A node that was prepared and gave its home up has dropped its row, and the home may hear only
+ * then that it had been prepared. It commits in vain: what lives there is missed in the end, unless
+ * the domain is damaged.
+ */
 void job_check_prepared(struct job_world *w, uint32_t node, uint64_t id)
 {
 	const struct hc_home *h = home_at(w, node, id);
@@ -141,7 +146,8 @@ void job_check_prepared(struct job_world *w, uint32_t node, uint64_t id)
 	for (i = 0; h && i < h->nranks; i++) {
 		at = hc_who(c, &c->places[h->places + i])->node;
 		at = at == HC_SELF_NODE ? node : node_of(c, at);
-		if (at != node && !job_store_row(w, at, id) && !w->nodes[at].boots)
+		if (at != node && !job_store_row(w, at, id) && !w->nodes[at].boots &&
+		    !(job_domain(w, id)->gave_up >> at % JOB_GROUP & 1))
 			job_broken(w,
 				   "node %u: %016" PRIx64 " is committed, and node %u has not "
 				   "stored that it is prepared",
@@ -173,7 +179,8 @@ void job_check_record(struct job_world *w, uint32_t node, const struct job_recor
 	if (!is_stored(w, node, r))
 		job_broken(w, "node %u: %016" PRIx64 " is published as %s, and that is not stored",
 			   node, r->id, hc_word_domain_state(r->state));
-	h = home_at(w, node, r->id);
+	/* at its home no record may say it: without a rank there, or before it is stored */
+	h = d->home == HC_NONE ? NULL : home_at(w, d->home, r->id);
 	d->lost = d->lost || r->state == HC_W_domain_state_DAMAGED || (h && h->lost);
 	if (r->state != HC_W_domain_state_ACTIVE)
 		return;

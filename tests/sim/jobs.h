@@ -3,11 +3,11 @@
  * Jobs over many nodes under faults that the seed chooses: domains, with what uses them.
  *
  * The simulation of nodes (simnet.h) gets clients. A job is a domain: ranks on several nodes, each
- * of a process, that join by root info or by rank table, run collectives, and leave, destroy,
- * abort or die. A process keeps to what the library does: it reads the state record before it
- * begins an operation, repeats a join whose session was lost, comes back to its seats. Nodes stand
- * in groups of eight neighbours, and a job is of one group, so that a cluster may be large while
- * no node knows many others.
+ * of a process, that join by root info or by rank table, run collectives, split it or make
+ * sub-domains of it, one by one or in batches, and leave, destroy, abort or die. A process keeps to
+ * what the library does: it reads the state record before it begins an operation, repeats a join
+ * whose session was lost, comes back to its seats. Nodes stand in groups of eight neighbours, and a
+ * job is of one group, so that a cluster may be large while no node knows many others.
  *
  * First faults: ways are cut, groups fall apart, frames are lost, doubled, late; daemons stand
  * still, kernels crash, processes die, sessions end, disks are slow, nodes are drained. After
@@ -17,6 +17,9 @@
  *   what a record says is stored before; its numbers rise; no domain is ACTIVE that its home has
  *   not committed, and none is cancelled that it has
  *   a collective that is over was begun by all, and a drain that was not forced left none behind
+ *   the ranks of a split are told the groups that their colours give, under one number each
+ *   a collective is begun in one epoch by all who begin it
+ *   nodes that have nothing to do say nothing in circles
  *   a core's seats, places, tickets, timers and pools agree with each other
  *
  * Then all is healed, and within JOBS_HEAL_S every request is answered, and every domain has one
@@ -42,8 +45,8 @@ struct jobs {
 	FILE *trace;
 	/* out */
 	uint64_t hash, events;
-	uint32_t faults, began, formed, failed,
-		ended; /* jobs: of those that formed, ended by now */
+	uint32_t faults, began, formed, failed;
+	uint32_t subs; /* sub-domains that formed */
 	uint32_t heal_ms, end_ms;
 	uint64_t ops; /* collectives that were completed, over all ranks */
 	bool bad;

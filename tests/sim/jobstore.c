@@ -76,11 +76,13 @@ static void apply(struct job_world *w, uint32_t node, const struct job_row *r)
 	if (r->what != HC_PUT_DOMAIN && r->what != HC_DEL_DOMAIN)
 		return;
 	drop_row(n, r->id);
-	if (r->what == HC_DEL_DOMAIN)
+	d = job_domain(w, r->id);
+	if (r->what == HC_DEL_DOMAIN) {
+		d->gave_up |= (uint8_t)(1u << node % JOB_GROUP);
 		return;
+	}
 	n->rows = sim_grow(n->rows, n->nrows, &n->rows_cap, sizeof(*n->rows));
 	n->rows[n->nrows++] = *r;
-	d = job_domain(w, r->id);
 	if (!r->home)
 		return;
 	if (!d->committed)

@@ -799,7 +799,7 @@ MSG(128, gang_have, "participant to home, when a node begins anew: channels that
 	F(gang_have, u64, incarnation, 1, "of the sender")
 	A(gang_have, gang_channel, channels, 1024, 1, "the channels; of more there are further messages")
 END(gang_have)
-MSG(129, gang_held, "home to participant: channels to it that another node has; of one that it does not have it says that it is over")
+MSG(129, gang_held, "home to participant: channels to it that another node has; of one that it does not have it says that it is over; none: it is to say again what it has")
 	F(gang_held, u64, id, 1, "domain id")
 	F(gang_held, u32, epoch, 1, "epoch")
 	F(gang_held, u64, incarnation, 1, "of the home")

@@ -58,7 +58,7 @@ static void lay_out(struct hc_channels *x, struct hc_mem *m, uint32_t n, uint32_
 	x->laters = hc_mem_take(m, wants, sizeof(*x->laters));
 	hc_pool_init(&x->later_pool, m, wants);
 	hc_links_init(&x->later_links, m, wants);
-	hc_timers_init(&x->timers, m, wants + n);
+	hc_timers_init(&x->timers, m, wants + n + 1);
 	x->pieces = hc_mem_take(m, HC_ADMIT_GANG_MAX, sizeof(*x->pieces));
 	x->ask = hc_mem_take(m, HC_ADMIT_GANG_MAX, sizeof(*x->ask));
 }
@@ -750,8 +750,10 @@ static bool fire(struct hc_core *c)
 		return false;
 	if (n < c->chan->nwants)
 		hc_want_timeout(c, &c->chan->wants[n]);
-	else
+	else if (n < HC_GANG_TIMER(c))
 		lapse(c, &c->chan->at[n - c->chan->nwants]);
+	else
+		hc_gang_look_again(c);
 	return true;
 }
 

@@ -160,16 +160,20 @@ struct hc_channels {
 	uint8_t *gang_bytes;
 	struct hc_pool gang_pool;
 	uint64_t gang_number, gang_ticket;
+	uint32_t look_at; /* home that is looked at next, see channel_again.c */
+	bool looks, look_more;
 	struct hc_keep *keeps;
 	struct hc_pool keep_pool;
 	uint32_t *keep_of; /* of a request of the admission, + 1 */
 
-	struct hc_timers timers;        /* wants, then channels */
+	struct hc_timers timers;        /* wants, then channels, then HC_GANG_TIMER */
 	struct hc_m_want_piece *pieces; /* of the call that is being looked at */
 	struct hc_admit_piece *ask;
 	uint64_t changes, lapsed;
 	uint32_t granted, waiting; /* channels; wants that wait, and tickets */
 };
+
+#define HC_GANG_TIMER(c) ((c)->chan->nwants + (c)->chan->nchannels)
 
 static inline struct hc_channel *hc_channel_at(struct hc_core *c, uint32_t n)
 {
@@ -327,6 +331,11 @@ void hc_gang_on_end(struct hc_core *c, uint32_t node, const struct hc_m_gang_end
 /* ---- channel_again.c ---- */
 /* A node begins anew, maybe with this one: say which channels to other nodes the part has. */
 void hc_gang_say(struct hc_core *c, const struct hc_part *p);
+/* At the home: there are channels between its nodes; one of these has begun anew; it is time to
+ * ask the others. */
+void hc_gang_seen(struct hc_home *h);
+void hc_gang_unsure(struct hc_core *c, struct hc_home *h);
+void hc_gang_look_again(struct hc_core *c);
 void hc_gang_on_have(struct hc_core *c, uint32_t node, const struct hc_m_gang_have *m);
 void hc_gang_on_held(struct hc_core *c, uint32_t node, const struct hc_m_gang_held *m);
 

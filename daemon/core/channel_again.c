@@ -8,6 +8,11 @@
  * channels to other nodes it has, and the home passes that on to the nodes at their other ends.
  * Whoever hears of a channel that it does not have says that it is over, as if it ended now.
  *
+ * The node of the other end may not be there yet when the home passes it on, or its answer be lost.
+ * So the home, some time after a node began anew with it, asks all of the domain to say it again:
+ * with a gang_held of no channels. One question does for all nodes that came meanwhile; after a
+ * restart of the home that is every one. Domains that never had such a channel are not asked.
+ *
  * A channel that comes about meanwhile is not hit: the home commits it on both nodes before it can
  * hear of it from either, and says things to a node in their order.
  */
@@ -19,6 +24,11 @@
 #include "who.h"
 
 #define SAID_MAX 1024u /* as the messages say */
+#define WAIT_NS  1000000000u
+#define PACE_NS  5000000u /* from one domain to the next */
+#define SLICE    64u
+
+enum { CHANNELS_SEEN = 1, CHANNELS_UNSURE = 2 };
 
 /* ---- at the node that has them ---- */
 
@@ -103,6 +113,8 @@ void hc_gang_on_have(struct hc_core *c, uint32_t node, const struct hc_m_gang_ha
 
 	if (!h || h->epoch != m->epoch || h->state < HC_W_domain_state_ACTIVE)
 		return;
+	if (m->channels.count)
+		hc_gang_seen(h);
 	c->node_round++;
 	while (hc_arr_next(&a, &hc_desc_gang_channel, HC_PROTO_MAX, &g)) {
 		if (g.peer >= h->nranks)
@@ -113,6 +125,69 @@ void hc_gang_on_have(struct hc_core *c, uint32_t node, const struct hc_m_gang_ha
 		c->node_mark[to] = c->node_round;
 		pass_on(c, h, to, m);
 	}
+}
+
+void hc_gang_seen(struct hc_home *h)
+{
+	h->across |= CHANNELS_SEEN;
+}
+
+static void look_in(struct hc_core *c, uint64_t ns)
+{
+	hc_timers_set(&c->chan->timers, HC_GANG_TIMER(c), c->now + ns);
+}
+
+void hc_gang_unsure(struct hc_core *c, struct hc_home *h)
+{
+	if (!h->across && !c->wishes[hc_home_number(c, h)].channels)
+		return;
+	h->across |= CHANNELS_UNSURE;
+	c->chan->look_more = c->chan->looks;
+	if (c->chan->looks)
+		return;
+	c->chan->looks = true;
+	c->chan->look_at = 0;
+	look_in(c, WAIT_NS);
+}
+
+static void ask_node(struct hc_core *c, struct hc_home *h, uint32_t node)
+{
+	const struct hc_m_gang_held m = {
+		.id = h->id, .epoch = h->epoch, .incarnation = c->self.incarnation};
+
+	hc_emit_send(c, node, &hc_desc_gang_held, &m);
+}
+
+/* All of them have been looked at. Some may have become unsure meanwhile. */
+static void looked(struct hc_core *c)
+{
+	c->chan->looks = c->chan->look_more;
+	c->chan->look_more = false;
+	c->chan->look_at = 0;
+	if (c->chan->looks)
+		look_in(c, WAIT_NS);
+}
+
+void hc_gang_look_again(struct hc_core *c)
+{
+	struct hc_home *h;
+	uint32_t i;
+
+	for (i = 0; i < SLICE && c->chan->look_at < c->home_pool.fresh; i++) {
+		h = &c->homes[c->chan->look_at++];
+		if (!h->id || !(h->across & CHANNELS_UNSURE))
+			continue;
+		h->across &= (uint8_t)~CHANNELS_UNSURE;
+		if (h->state < HC_W_domain_state_ACTIVE)
+			continue;
+		hc_home_each_node(c, h, ask_node);
+		look_in(c, PACE_NS);
+		return;
+	}
+	if (i == SLICE)
+		look_in(c, 0);
+	else
+		looked(c);
 }
 
 /* ---- at the node of the other end ---- */
@@ -126,6 +201,8 @@ void hc_gang_on_held(struct hc_core *c, uint32_t node, const struct hc_m_gang_he
 
 	if (!p || p->epoch != m->epoch || p->state < HC_W_domain_state_ACTIVE)
 		return;
+	if (!a.count)
+		hc_gang_say(c, p);
 	while (hc_arr_next(&a, &hc_desc_gang_channel, HC_PROTO_MAX, &g)) {
 		ch = hc_channel_by_id(c, g.channel);
 		if (hc_part_find_seat(c, p, g.peer) != HC_NONE && (!ch || ch->domain != p->id))

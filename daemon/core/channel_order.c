@@ -272,6 +272,7 @@ void hc_gang_on_reserved(struct hc_core *c, uint32_t node, const struct hc_m_gan
 		return;
 	}
 	commit(c, h, g);
+	hc_gang_seen(h);
 	over(c, h, g, true);
 }
 

@@ -80,6 +80,7 @@ bool hc_home_again(struct hc_core *c, struct hc_home *h, uint32_t node)
 	if (forms(h) || h->step == HOME_OVER || !hc_home_has_node(c, h, node))
 		return false;
 	hc_gang_home_again(c, h->id);
+	hc_gang_unsure(c, h);
 	ask_part(c, h, node);
 	return true;
 }

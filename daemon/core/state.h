@@ -234,6 +234,7 @@ struct hc_home {
 	uint32_t roll; /* serial of the table that its ranks had, 0 = none that is known */
 	uint8_t order, state, step, priority, weight;
 	bool lost, leaving;
+	uint8_t across; /* channels between its nodes: see channel_again.c */
 };
 
 struct hc_home_busy {

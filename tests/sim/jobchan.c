@@ -253,7 +253,6 @@ static void check_grant(struct job_world *w, uint32_t job, struct job_tie *t, un
 	t->end[side].channel = g->channel;
 	t->end[side].slot = g->slot;
 	t->end[side].epoch = j->ranks[t->rank[side]].epoch;
-	t->end[side].life = sim_life(w->sim, node);
 	t->end[side].state = TIE_GIVEN;
 	w->j->channels++;
 }
@@ -490,26 +489,6 @@ static bool is_had(const struct job_world *w, const struct job *g, uint64_t id)
 	return false;
 }
 
-/*
- * A known limit: who is given back at a restarted daemon before that one has met the home again is
- * not told to the other node, when that one has said before what it has. The domain's end ends it.
- */
-static bool was_restarted(struct job_world *w, const struct job *g, const struct hc_channel *ch)
-{
-	const uint32_t far = ch->rank[!(ch->away & 1)];
-	uint32_t i, side;
-
-	for (i = 0; ch->away && i < g->nties; i++)
-		for (side = 0; side < 2; side++) {
-			const struct job_tie *t = &g->ties[i];
-
-			if (t->rank[side] == far && t->end[side].channel == ch->id)
-				return t->end[side].life !=
-				       sim_life(w->sim, w->procs[g->ranks[far].proc].node);
-		}
-	return false;
-}
-
 const char *job_chan_unsettled(struct job_world *w, uint32_t node)
 {
 	struct hc_core *c = sim_core(w->sim, node);
@@ -527,8 +506,6 @@ const char *job_chan_unsettled(struct job_world *w, uint32_t node)
 			continue;
 		d = job_domain(w, ch->domain);
 		g = d->job == HC_NONE ? NULL : w->jobs[d->job];
-		if (g && was_restarted(w, g, ch))
-			continue;
 		if (!g || !is_had(w, g, ch->id))
 			return "a channel is granted, and no process has it";
 		if (!ch->away)

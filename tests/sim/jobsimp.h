@@ -179,8 +179,8 @@ enum job_tie_state {
 };
 struct job_tie_end {
 	uint64_t channel, until;
-	uint32_t slot, epoch, life; /* life: of the daemon that gave it */
-	uint8_t state;              /* enum job_tie_state */
+	uint32_t slot, epoch;
+	uint8_t state; /* enum job_tie_state */
 };
 struct job_tie {
 	uint32_t rank[2], mbps[2];

@@ -34,6 +34,20 @@ static void finish(void)
 	world_end(&w);
 }
 
+static void finish_three(void)
+{
+	uint32_t i;
+
+	for (i = 0; i < w.nclients; i++)
+		if (w.clients[i]->open)
+			world_die(&w, w.clients[i]);
+	for (i = 0; i < 3; i++)
+		world_dead(&w, i, 100 + i);
+	world_advance(&w, 60000);
+	world_check_empty(&w);
+	world_end(&w);
+}
+
 static void join_all(void)
 {
 	uint32_t i;
@@ -359,6 +373,99 @@ START_TEST(an_end_that_is_not_taken_back_is_told)
 }
 END_TEST
 
+/* Rank r on node r; the home is on a, the channel from rank 1 to rank 2, whose ends are open. */
+static uint64_t one_between_others(void)
+{
+	struct hc_link_fact out = {.type = HC_W_link_type_ROCE,
+				   .b = HC_END_NET,
+				   .mbps = 1000,
+				   .vcs = 8,
+				   .present = true};
+	uint64_t id;
+	uint32_t i;
+
+	world_start(&w, 3);
+	for (i = 0; i < 3; i++)
+		world_link(&w, i, &out);
+	world_table(&t, 3, 3);
+	for (i = 0; i < 3; i++)
+		rank[i] = world_client(&w, i, 100 + i, 1000, HC_W_role_MEMBER);
+	for (i = 0; i < 3; i++)
+		world_join_table(&w, rank[i], &t, i);
+	domain = rank[0]->id;
+	world_forget(&w);
+	across(rank[1], 1, 2, 300, 100, false);
+	ck_assert_uint_eq(rank[1]->ngrants, 1);
+	id = rank[1]->grants[0].channel;
+	world_open(&w, rank[1], id, 1);
+	across(rank[2], 2, 1, 100, 300, false);
+	ck_assert_uint_eq(rank[2]->ngrants, 1);
+	world_open(&w, rank[2], id, 2);
+	return id;
+}
+
+static void meet(uint32_t x, uint32_t y)
+{
+	hc_away_back(w.core[x], w.node_of[x][y], 1000 + y);
+	hc_again(w.core[x], w.node_of[x][y]);
+	hc_away_back(w.core[y], w.node_of[y][x], 1000 + x);
+	hc_again(w.core[y], w.node_of[y][x]);
+	world_settle(&w);
+}
+
+static void drop_all_held(void)
+{
+	uint32_t i, j;
+
+	for (i = 0; i < 3; i++)
+		for (j = 0; j < 3; j++)
+			while (world_drop(&w, i, j))
+				;
+}
+
+/* The home's daemon is killed, and what rank `_i` said last is lost with it. The node of the other
+ * end meets the new one first: what it says then is not heard by a node that is not there yet. */
+START_TEST(an_end_that_nobody_heard_of_is_found)
+{
+	const uint64_t id = one_between_others();
+	const uint32_t gone = (uint32_t)_i, other = 3 - gone;
+
+	w.hold[gone][0] = w.hold[0][gone] = true;
+	world_release(&w, rank[gone], id, gone);
+	ck_assert_uint_eq(granted(gone), 0);
+	ck_assert_uint_eq(granted(other), 1);
+	world_restart(&w, 0);
+	meet(0, other);
+	drop_all_held();
+	w.hold[gone][0] = w.hold[0][gone] = false;
+	meet(0, gone);
+	world_advance(&w, 5000);
+	ck_assert_uint_eq(granted(other), 0);
+	ck_assert_uint_eq(used_mbps(other), 0);
+	ck_assert_uint_eq(rank[other]->event_kind, HC_W_event_code_CHANNEL_REVOKED);
+	ck_assert_uint_eq(rank[other]->event_channel, id);
+	finish_three();
+}
+END_TEST
+
+/* ... and one that both still have is not touched by it. */
+START_TEST(an_end_that_is_there_stays)
+{
+	const uint64_t id = one_between_others();
+	uint32_t i;
+
+	world_restart(&w, 0);
+	meet(0, 1);
+	meet(0, 2);
+	world_advance(&w, 5000);
+	for (i = 1; i < 3; i++) {
+		ck_assert_uint_eq(granted(i), 1);
+		ck_assert_ptr_nonnull(hc_channel_by_id(w.core[i], id));
+	}
+	finish_three();
+}
+END_TEST
+
 /* A rank waits for the first word of a home that is lost; what gangs have here is none of its
  * business. (The daemon once ended itself over that.) */
 START_TEST(a_forming_domain_has_nothing_of_a_gang)
@@ -387,6 +494,8 @@ static void add(TCase *c)
 	tcase_add_loop_test(c, a_restart_takes_its_end_back, 0, 2);
 	tcase_add_loop_test(c, an_end_that_went_meanwhile_is_over, 0, 2);
 	tcase_add_loop_test(c, an_end_that_is_not_taken_back_is_told, 0, 2);
+	tcase_add_loop_test(c, an_end_that_nobody_heard_of_is_found, 1, 3);
+	tcase_add_test(c, an_end_that_is_there_stays);
 	tcase_add_test(c, memory_ends_where_the_node_does);
 	tcase_add_test(c, a_gang_over_two_nodes_is_had_on_both);
 	tcase_add_test(c, what_one_node_refuses_is_let_go_by_the_other);

@@ -649,6 +649,12 @@ void hc_admit_outlook(const struct hc_admit *s, uint64_t now, uint32_t request, 
 	*estimate_ns = hc_adm_estimate(s, now, request, ahead);
 }
 
+uint64_t hc_admit_promise(const struct hc_admit *s, uint64_t now, uint32_t request)
+{
+	hc_assert(request < s->requests.fresh);
+	return hc_adm_promise(s, now, request);
+}
+
 void hc_admit_counts(const struct hc_admit *s, struct hc_admit_counts *counts)
 {
 	*counts = s->counts;

@@ -146,6 +146,9 @@ void hc_admit_link_use(const struct hc_admit *s, uint32_t link, struct hc_admit_
 /* How many would be served before it, and when it may be its turn (ns from now, or HINT_NONE). */
 void hc_admit_outlook(const struct hc_admit *s, uint64_t now, uint32_t request, uint32_t *ahead,
 		      uint64_t *estimate_ns);
+/* When one that waits can be relied on to have been granted (ns from now, never 0; HINT_NONE):
+ * later than the estimate, which is as likely too early. */
+uint64_t hc_admit_promise(const struct hc_admit *s, uint64_t now, uint32_t request);
 /* Calls fn for each granted piece on a link, the oldest grant first, until it returns false. */
 void hc_admit_holders(const struct hc_admit *s, uint32_t link,
 		      bool (*fn)(uint32_t request, uint32_t piece, void *context), void *context);

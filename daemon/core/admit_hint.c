@@ -312,6 +312,27 @@ uint64_t hc_adm_hint(struct hc_admit *s, uint64_t now, uint32_t request)
 	return booked + (more < most ? more : most);
 }
 
+/* When one that waits will have it, as surely as what the ticket of a refused caller in the same
+ * place is told. */
+uint64_t hc_adm_promise(const struct hc_admit *s, uint64_t now, uint32_t request)
+{
+	const struct hc_adm_request *r = &s->request[request];
+	const struct hc_adm_entry *e;
+	const struct hc_adm_link *l;
+	struct turn t;
+	uint64_t unit;
+
+	if (!r->entries || r->state != HC_ADMIT_WAITING)
+		return HC_ADMIT_HINT_NONE;
+	t = turn_of(s, now, r);
+	e = &s->entry[t.entry];
+	l = hc_adm_link_of(s, e);
+	unit = by_rate(l, now, e->cost, true);
+	if (t.ns == HC_ADMIT_HINT_NONE || unit == HC_ADMIT_HINT_NONE)
+		return HC_ADMIT_HINT_NONE;
+	return stretched(l, t.ns) + 4 * (unit > UNIT_MIN_NS ? unit : UNIT_MIN_NS);
+}
+
 uint64_t hc_adm_estimate(const struct hc_admit *s, uint64_t now, uint32_t request, uint32_t *ahead)
 {
 	const struct hc_adm_request *r = &s->request[request];

@@ -196,6 +196,7 @@ void hc_adm_uncharge(struct hc_admit *s, uint32_t link, const struct hc_adm_requ
 
 /* admit_hint.c */
 uint64_t hc_adm_hint(struct hc_admit *s, uint64_t now, uint32_t request); /* ns from now */
+uint64_t hc_adm_promise(const struct hc_admit *s, uint64_t now, uint32_t request);
 uint64_t hc_adm_estimate(const struct hc_admit *s, uint64_t now, uint32_t request, uint32_t *ahead);
 void hc_adm_judge(struct hc_admit *s, uint64_t now, const struct hc_adm_request *r, bool kept);
 

@@ -461,25 +461,39 @@ static int go_out(struct asking *a)
 	return HC_E_IN_PROGRESS;
 }
 
-/* The far end of a channel that waits itself cannot be had at once. */
+/* When a channel that waits will be; of a gang other nodes decide. */
+static uint64_t promise(const struct hc_core *c, const struct hc_channel *ch)
+{
+	if (ch->request == HC_NONE || c->chan->keep_of[ch->request])
+		return HC_ADMIT_HINT_NONE;
+	return hc_admit_promise(c->admit, c->now, ch->request);
+}
+
+/* The far ends of channels that wait themselves cannot be had at once, but after the last of them.
+ */
 static int not_at_once(struct asking *a)
 {
 	struct hc_core *c = a->c;
 	const struct hc_channel *ch;
-	uint64_t estimate = HC_ADMIT_HINT_NONE;
-	uint32_t i, ref, ahead = 0;
+	uint64_t ns, last = 0;
+	uint32_t i, ref, ahead = 0, peer = HC_NONE;
 
 	for (i = 0; i < a->count; i++) {
 		ref = c->chan->refs[a->w->refs + i];
 		ch = ref == HC_NONE ? NULL : &c->chan->at[REF_CHANNEL(ref)];
-		if (!ch || ch->state != CHANNEL_WAITING || ch->request == HC_NONE)
+		if (!ch || ch->state != CHANNEL_WAITING)
 			continue;
-		hc_admit_outlook(c->admit, c->now, ch->request, &ahead, &estimate);
-		break;
+		ns = promise(c, ch);
+		if (peer == HC_NONE || ns > last) {
+			last = ns;
+			peer = c->chan->pieces[i].peer;
+			if (ch->request != HC_NONE)
+				hc_admit_outlook(c->admit, c->now, ch->request, &ahead, &ns);
+		}
 	}
-	a->retry_ms = hc_want_retry_ms(estimate);
+	a->retry_ms = hc_want_retry_ms(peer == HC_NONE ? HC_ADMIT_HINT_NONE : last);
 	HC_TEXT(a->text, "rank %u has asked for this channel and waits for it, behind %u others",
-		i < a->count ? c->chan->pieces[i].peer : HC_NONE, ahead);
+		peer, ahead);
 	return HC_E_AGAIN;
 }
 

@@ -295,8 +295,8 @@ void job_chan_answer(struct job_world *w, const struct job_request *q, const str
 	case HC_MSG_channel_refused:
 		job_want(w, !hc_decode(&hc_desc_channel_refused, HC_PROTO_MAX, f->body, f->body_len,
 				       &no));
+		job_want(w, no.retry_after_ms); /* what is refused now is not to be had in 0 ms */
 		set_ends(g, q->rank, q->what, TIE_ASKED, TIE_NONE);
-		/* a hint may say at once, again and again: nobody asks without a pause */
 		r->want_at[q->what] =
 			sim_now(w->sim) + AGAIN_NS +
 			(no.retry_after_ms == HC_NONE ? SIM_S : no.retry_after_ms * SIM_MS);

@@ -283,6 +283,40 @@ START_TEST(a_hint_that_rests_on_a_declared_time_is_kept)
 }
 END_TEST
 
+/* Who holds it has not let go at the time that was declared. The far end waits for that, and it
+ * cannot be had "in 0 ms". */
+START_TEST(who_asks_for_the_far_end_of_one_that_waits_is_not_told_now)
+{
+	struct world_piece p = {.peer = 1, .mbps = 800, .type = HC_W_link_type_HCCS, .flags = 1};
+	struct world_piece far = {
+		.peer = 0, .back_mbps = 500, .type = HC_W_link_type_HCCS, .flags = 1};
+	uint64_t held;
+
+	start(2);
+	world_acquire(&w, rank[0], domain, 0, &p, 1, false, 0, 2000);
+	held = rank[0]->grants[0].channel;
+	world_open(&w, rank[0], held, 0);
+	world_acquire(&w, rank[1], domain, 1, &(struct world_piece){.peer = 0, .flags = 1}, 1,
+		      false, 0, 0); /* its own end of that */
+	ck_assert_int_eq(rank[1]->code, 0);
+	world_open(&w, rank[1], held, 1);
+	p.mbps = 500;
+	world_acquire(&w, rank[0], domain, 0, &p, 1, true, 0, 0);
+	ck_assert(world_waits(rank[0]));
+	world_acquire(&w, rank[1], domain, 1, &far, 1, false, 0, 0);
+	ck_assert_int_eq(rank[1]->code, HC_E_AGAIN);
+	ck_assert_uint_ge(rank[1]->retry_ms, 2000);
+	world_advance(&w, 3000);
+	world_acquire(&w, rank[1], domain, 1, &far, 1, false, 0, 0);
+	ck_assert_int_eq(rank[1]->code, HC_E_AGAIN);
+	ck_assert_uint_ge(rank[1]->retry_ms, 1);
+	world_release(&w, rank[0], held, 0);
+	world_acquire(&w, rank[1], domain, 1, &far, 1, false, 0, 0);
+	ck_assert_int_eq(rank[1]->code, 0);
+	finish();
+}
+END_TEST
+
 START_TEST(what_no_link_could_carry_is_said_at_once)
 {
 	start(2);
@@ -736,6 +770,7 @@ static void add(TCase *c)
 	tcase_add_test(c, a_far_end_waits_with_the_asker_and_takes_over);
 	tcase_add_test(c, a_refusal_says_who_holds_what_and_keeps_the_place);
 	tcase_add_test(c, a_hint_that_rests_on_a_declared_time_is_kept);
+	tcase_add_test(c, who_asks_for_the_far_end_of_one_that_waits_is_not_told_now);
 	tcase_add_test(c, what_no_link_could_carry_is_said_at_once);
 	tcase_add_test(c, a_gang_is_had_whole_or_not_at_all);
 	tcase_add_test(c, a_gang_of_ends_and_new_ones_waits_for_both);

@@ -373,6 +373,36 @@ START_TEST(an_end_that_is_not_taken_back_is_told)
 }
 END_TEST
 
+/* Its own node has kept all of a gang, which another has no room for: nobody can say when. */
+START_TEST(the_far_end_of_a_gang_that_waits_is_not_had_at_once)
+{
+	const struct world_piece gang[2] = {{.peer = 2, .mbps = 100, .flags = 1},
+					    {.peer = 3, .mbps = 100, .flags = 1}};
+	const struct hc_link_fact shm = {.type = HC_W_link_type_SHM,
+					 .a = HC_NONE,
+					 .b = HC_NONE,
+					 .mbps = 20000,
+					 .vcs = 8,
+					 .present = true};
+
+	start_two();
+	world_link(&w, 0, &shm);
+	across(rank[3], 3, 2, 800, 800, false);
+	ck_assert_int_eq(rank[3]->code, 0);
+	world_open(&w, rank[3], rank[3]->grants[0].channel, 3);
+	world_acquire(&w, rank[0], domain, 0, gang, 2, true, 0, 0);
+	ck_assert(world_waits(rank[0]));
+	across(rank[2], 2, 0, 0, 100, false);
+	ck_assert_int_eq(rank[2]->code, HC_E_AGAIN);
+	ck_assert_uint_eq(rank[2]->retry_ms, HC_NONE);
+	world_release(&w, rank[3], rank[3]->grants[0].channel, 3);
+	ck_assert(!world_waits(rank[0]));
+	across(rank[2], 2, 0, 0, 100, false);
+	ck_assert_int_eq(rank[2]->code, 0);
+	finish();
+}
+END_TEST
+
 /* Rank r on node r; the home is on a, the channel from rank 1 to rank 2, whose ends are open. */
 static uint64_t one_between_others(void)
 {
@@ -495,6 +525,7 @@ static void add(TCase *c)
 	tcase_add_loop_test(c, an_end_that_went_meanwhile_is_over, 0, 2);
 	tcase_add_loop_test(c, an_end_that_is_not_taken_back_is_told, 0, 2);
 	tcase_add_loop_test(c, an_end_that_nobody_heard_of_is_found, 1, 3);
+	tcase_add_test(c, the_far_end_of_a_gang_that_waits_is_not_had_at_once);
 	tcase_add_test(c, an_end_that_is_there_stays);
 	tcase_add_test(c, memory_ends_where_the_node_does);
 	tcase_add_test(c, a_gang_over_two_nodes_is_had_on_both);

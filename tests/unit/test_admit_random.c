@@ -6,7 +6,7 @@
  *
  * Lives: a handful of links, from many owners: parallel links, links of any two end points, gangs,
  * choices, quotas, classes, durations that are declared and not kept, callers who wait and callers
- * who come back, links that fail, shrink and grow, limits that are met. At every grant: each link
+ * who come back, at their hint or not, links that fail, shrink and grow, limits that are met. At every grant: each link
  * that it is on is up and within its limits (1), and nobody was overtaken who may not be (3,
  * admit_judge.h). At every step a link's channels are the difference of its grants and releases,
  * and every thousand steps, or 37, the whole state is checked against itself (6), including that
@@ -15,10 +15,8 @@
  * passing, and everything be free (4). Where links change, all are mended first. At the end
  * everybody lets go at once, and everything is free.
  *
- * Crowds: some owners, of equal or other weights, always have something waiting on one link, while
- * holders end at random, higher classes take and give back, and owners go away and come back. The
- * bound of shares (2, admit_judge.h) is held at every grant, between each two that are there. All
- * that they ask for is of one size, since the large may be passed over.
+ * Crowds: owners who always have something waiting on one link (admit_crowd.h). The bound of shares
+ * is held at every grant, between each two that are there (2, admit_judge.h).
  *
  * Storms: refused callers who come back at their hint, on a link where all hold for as long as they
  * always do (storm.h), of all sizes and kinds. Of all hints of a run 99 % are kept (5). In lives
@@ -32,44 +30,12 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "admit_judge.h"
+#include "admit_crowd.h"
 #include "storm_admit.h"
 
-#define LINKS    6u
-#define POINTS   4u
-#define REQUESTS 64u
-#define PIECES   128u
-#define OWNERS   9u
-
-static uint64_t dice, now;
-static struct hc_admit *s;
-static uint64_t seed;
-
-/* Of the whole run. */
-static struct {
-	unsigned long long steps, worlds;
-	unsigned long long grants, older, lent; /* judged; older ones in a queue then */
-	unsigned long long shares;              /* grants in crowds */
-	unsigned long long served, rounds, dropped;
-	unsigned long long hints, kept;
-} sum;
-
-/* As ck_abort_msg, and says of which world. */
-static void found(const char *wrong)
-{
-	ck_abort_msg("seed %llu (HC_SEED): %s", (unsigned long long)seed, wrong);
-}
-
-#define must(x)                                                                                    \
-	do {                                                                                       \
-		if (!(x))                                                                          \
-			found("not so: " #x);                                                      \
-	} while (0)
-
-static uint32_t roll(uint32_t n)
-{
-	return adm_roll(&dice, n);
-}
+#define LINKS  6u
+#define POINTS 4u
+#define OWNERS 9u
 
 struct ours {
 	bool known, ticket, granted;
@@ -462,133 +428,6 @@ static void lives(uint32_t steps, uint32_t check_each)
 	sum.steps += steps;
 }
 
-/* ---- crowds ---- */
-
-#define NOBODY UINT32_MAX /* a higher class, whose shares are not looked at */
-
-static struct {
-	struct adm_shares shares;
-	bool asks[ADM_OWNERS];
-	uint32_t owners, channels, size, back, waiting[ADM_OWNERS], noise;
-	uint32_t of[REQUESTS]; /* owner */
-	uint8_t order;
-} crowd;
-
-static void crowd_has(uint32_t n)
-{
-	hc_admit_collect(s, n);
-	if (crowd.of[n] == NOBODY)
-		return;
-	crowd.waiting[crowd.of[n]]--;
-	sum.shares++;
-	if (!adm_share_granted(&crowd.shares, crowd.of[n]))
-		found("shares are further apart than one grant of each");
-	if (!crowd.waiting[crowd.of[n]])
-		crowd.shares.there[crowd.of[n]] = false;
-}
-
-static void crowd_ask(uint32_t owner, uint32_t size, uint8_t order)
-{
-	struct hc_admit_piece p = adm_piece(0, 1, size, owner == NOBODY ? size : crowd.back);
-	struct hc_admit_ask a = adm_ask(owner, &p, 1);
-	uint64_t hint;
-	uint32_t n;
-	int r;
-
-	a.order = order;
-	a.weight = owner == NOBODY ? 1 : crowd.shares.weight[owner];
-	r = hc_admit_ask(s, now, &a, &n, &hint);
-	must(r == 0 || r == HC_E_IN_PROGRESS);
-	crowd.of[n] = owner;
-	if (owner == NOBODY)
-		crowd.noise++;
-	else
-		crowd.waiting[owner]++;
-	if (!r)
-		crowd_has(n);
-}
-
-/* More of each than can be granted until it asks again. */
-static void crowd_settle(void)
-{
-	uint32_t o, n, i;
-
-	for (i = 0; i < 2; i++) {
-		adm_run(s, now);
-		while ((n = adm_granted(s)) != HC_NONE)
-			crowd_has(n);
-		for (o = 0; o < crowd.owners && !i; o++)
-			while (crowd.asks[o] && crowd.waiting[o] < crowd.channels + 2)
-				crowd_ask(o, crowd.size, crowd.order);
-	}
-	for (o = 0; o < crowd.owners; o++)
-		if (crowd.asks[o] && !crowd.shares.there[o])
-			adm_joins(&crowd.shares, o);
-}
-
-static void new_crowd(void)
-{
-	const struct hc_admit_settings set = {.limit_percent = 80,
-					      .aging_ns = 1000000 * SEC,
-					      .grant_ttl_ns = 5 * SEC,
-					      .hint_hold_ns = 1 * SEC};
-	const bool equal = roll(2), few = roll(2);
-	uint32_t o;
-
-	memset(&crowd, 0, sizeof(crowd));
-	crowd.owners = 2 + roll(ADM_OWNERS - 1);
-	crowd.channels = 1 + roll(5);
-	crowd.size = 4 * (1 + roll(30));
-	crowd.back = roll(crowd.size + 1);
-	crowd.order = (uint8_t)roll(7);
-	for (o = 0; o < crowd.owners; o++) {
-		crowd.shares.weight[o] = (uint8_t)(equal ? 1 : 1 + roll(few ? 3 : 100));
-		crowd.asks[o] = true;
-	}
-	now = 1;
-	s = adm_new(1, REQUESTS, PIECES);
-	hc_admit_set(s, &set);
-	if (roll(2)) /* bandwidth is short, or channels */
-		adm_link(s, now, 0, 0, 1, crowd.channels * crowd.size * 5 / 4, 4096);
-	else
-		adm_link(s, now, 0, 0, 1, 100000, crowd.channels);
-	crowd_settle();
-}
-
-static void crowd_step(void)
-{
-	const uint32_t what = roll(64);
-	uint32_t n = roll(REQUESTS);
-
-	now += MS;
-	if (what == 0 && crowd.noise < 3)
-		crowd_ask(NOBODY, 1 + roll(s->link[0].limit < 1000 ? s->link[0].limit : 1000),
-			  (uint8_t)(crowd.order + 1));
-	else if (what == 1)
-		crowd.asks[roll(crowd.owners)] ^= true;
-	else if (s->link[0].used_vcs) {
-		while (s->request[n].state != HC_ADMIT_HELD)
-			n = (n + 1) % REQUESTS;
-		crowd.noise -= crowd.of[n] == NOBODY;
-		hc_admit_release(s, now, n);
-	}
-	crowd_settle();
-}
-
-static void crowds(uint32_t steps)
-{
-	uint32_t i;
-
-	new_crowd();
-	for (i = 1; i <= steps; i++) {
-		crowd_step();
-		if (i % 1000 == 0)
-			hc_admit_check(s);
-	}
-	free(s);
-	sum.steps += steps;
-}
-
 /* ---- storms ---- */
 
 static void storms(void)
@@ -631,7 +470,7 @@ static void world(uint64_t number)
 	if (getenv("HC_LOUD"))
 		fprintf(stderr, "seed %llu\n", (unsigned long long)seed);
 	if (seed % 10 == 7)
-		crowds(10000);
+		walk_crowd(10000);
 	else if (seed % 20 == 14)
 		storms();
 	else
@@ -657,7 +496,7 @@ static void print_sum(void)
 START_TEST(what_must_hold_holds_in_random_worlds)
 {
 	const char *only = getenv("HC_SEED");
-	const uint64_t steps = hc_long() ? 100000000 : 3000000;
+	const uint64_t steps = hc_long() ? 100000000 : hc_patience(1) > 1 ? 600000 : 3000000;
 	uint64_t i;
 
 	if (only) {

@@ -173,7 +173,8 @@ static void unknown(struct hc_core *c, uint32_t node, const struct hc_m_part_bac
 
 	if (m->state == HC_W_domain_state_NONE)
 		return;
-	if (m->state >= HC_W_domain_state_ACTIVE)
+	/* committed, and over before that node heard of it: it was, and is told so */
+	if (m->state >= HC_W_domain_state_ACTIVE || (e && e->state == HC_W_domain_state_DESTROYED))
 		hc_home_say_over(c, node, m->id, m->epoch);
 	else if (e)
 		send_cancel(c, node, m, e);

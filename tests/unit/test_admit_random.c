@@ -6,14 +6,14 @@
  *
  * Lives: a handful of links, from many owners: parallel links, links of any two end points, gangs,
  * choices, quotas, classes, durations that are declared and not kept, callers who wait and callers
- * who come back, at their hint or not, links that fail, shrink and grow, limits that are met. At every grant: each link
- * that it is on is up and within its limits (1), and nobody was overtaken who may not be (3,
- * admit_judge.h). At every step a link's channels are the difference of its grants and releases,
- * and every thousand steps, or 37, the whole state is checked against itself (6), including that
- * nothing which fits and may go waits. At moments that are drawn the scheduler is copied, and in
- * the copy everybody takes what is given and gives it back: all must be served, without time
- * passing, and everything be free (4). Where links change, all are mended first. At the end
- * everybody lets go at once, and everything is free.
+ * who come back, at their hint or not, links that fail, shrink and grow, limits that are met. At
+ * every grant: each link that it is on is up and within its limits (1), and nobody was overtaken
+ * who may not be (3, admit_judge.h). At every step a link's channels are the difference of its
+ * grants and releases, and every thousand steps, or 37, the whole state is checked against itself
+ * (6), including that nothing which fits and may go waits. At moments that are drawn the scheduler
+ * is copied, and in the copy everybody takes what is given and gives it back: all must be served,
+ * without time passing, and everything be free (4). Where links change, all are mended first. At
+ * the end everybody lets go at once, and everything is free.
  *
  * Crowds: owners who always have something waiting on one link (admit_crowd.h). The bound of shares
  * is held at every grant, between each two that are there (2, admit_judge.h).

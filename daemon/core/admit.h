@@ -41,8 +41,12 @@ struct hc_admit_settings {
 	uint64_t aging_ns, grant_ttl_ns, hint_hold_ns;
 };
 
+#define HC_ADMIT_OUT 0xfffffffeu /* an end point outside of this node */
+
 struct hc_admit_link {
-	uint32_t a, b; /* end points, a <= b; HC_NONE, HC_NONE: any two of this node */
+	/* End points, a <= b. HC_NONE, HC_NONE: any two of this node. HC_ADMIT_OUT, HC_NONE: any of
+	 * it and what is outside. */
+	uint32_t a, b;
 	uint8_t type;  /* HC_W_link_type_* */
 	bool carries;  /* the library can move data over it */
 	bool up;       /* false: nothing new is granted; what was granted stays */

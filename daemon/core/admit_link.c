@@ -16,20 +16,26 @@ static uint64_t pair(uint32_t a, uint32_t b)
 	return (uint64_t)a << 32 | b;
 }
 
+/* The memory of this node ends where the node does. */
+static uint32_t any_to(uint32_t high)
+{
+	return high == HC_ADMIT_OUT ? HC_ADMIT_OUT : HC_NONE;
+}
+
 static bool matches(const struct hc_admit_link *f, const struct hc_adm_piece *p)
 {
 	const uint32_t low = p->from < p->to ? p->from : p->to;
 	const uint32_t high = p->from < p->to ? p->to : p->from;
 
 	return f->up && (!p->type || f->type == p->type) && (!p->carries || f->carries) &&
-	       ((f->a == low && f->b == high) || (f->a == HC_NONE && f->b == HC_NONE));
+	       ((f->a == low && f->b == high) || (f->a == any_to(high) && f->b == HC_NONE));
 }
 
 uint32_t hc_adm_choice(const struct hc_admit *s, const struct hc_adm_piece *p, uint32_t after)
 {
 	const uint32_t low = p->from < p->to ? p->from : p->to;
 	const uint32_t high = p->from < p->to ? p->to : p->from;
-	bool any = after != HC_NONE && s->link[after].fact.a == HC_NONE;
+	bool any = after != HC_NONE && s->link[after].fact.b == HC_NONE;
 	uint32_t l = after == HC_NONE ? hc_index_find(&s->pairs, pair(low, high))
 				      : hc_index_next(&s->pairs, after);
 
@@ -39,7 +45,7 @@ uint32_t hc_adm_choice(const struct hc_admit *s, const struct hc_adm_piece *p, u
 		if (l != HC_NONE || any)
 			return l;
 		any = true;
-		l = hc_index_find(&s->pairs, pair(HC_NONE, HC_NONE));
+		l = hc_index_find(&s->pairs, pair(any_to(high), HC_NONE));
 	}
 }
 

@@ -27,6 +27,7 @@
  * channel_gang.c  calls that reach other nodes: through the home, in two phases
  * channel_order.c the same at the home
  * channel_back.c  taking channels back after a restart
+ * channel_again.c two ends on two nodes of which one was restarted
  */
 #ifndef HC_CHANNEL_H
 #define HC_CHANNEL_H
@@ -301,6 +302,9 @@ void hc_gang_ask(struct hc_core *c, struct hc_want *w, bool wait);
 void hc_gang_withdraw(struct hc_core *c, struct hc_want *w);
 /* The admission has granted what a gang has here. */
 void hc_gang_kept(struct hc_core *c, uint32_t request);
+/* The end of rank `rank` here of a channel is not, or no more: its home tells the other's node. */
+void hc_gang_send_over(struct hc_core *c, const struct hc_part *p, uint64_t channel, uint32_t rank,
+		       uint32_t peer);
 /* A channel with an end on another node is over. */
 void hc_gang_channel_over(struct hc_core *c, const struct hc_channel *ch);
 void hc_gang_part_gone(struct hc_core *c, const struct hc_part *p);
@@ -319,6 +323,12 @@ void hc_gang_home_gone(struct hc_core *c, uint64_t id);
 void hc_gang_on_ask(struct hc_core *c, uint32_t node, const struct hc_m_gang_ask *m);
 void hc_gang_on_reserved(struct hc_core *c, uint32_t node, const struct hc_m_gang_reserved *m);
 void hc_gang_on_end(struct hc_core *c, uint32_t node, const struct hc_m_gang_end *m);
+
+/* ---- channel_again.c ---- */
+/* A node begins anew, maybe with this one: say which channels to other nodes the part has. */
+void hc_gang_say(struct hc_core *c, const struct hc_part *p);
+void hc_gang_on_have(struct hc_core *c, uint32_t node, const struct hc_m_gang_have *m);
+void hc_gang_on_held(struct hc_core *c, uint32_t node, const struct hc_m_gang_held *m);
 
 /* ---- channel_back.c ---- */
 void hc_channel_restore(struct hc_core *c, struct hc_str row);

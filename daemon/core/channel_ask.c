@@ -332,7 +332,8 @@ static int ask(struct asking *a, uint32_t *request)
 	const struct hc_want_words words = {
 		.npieces = a->fresh, .hold_ms = a->m->hold_ms, .wait = a->m->wait == 1};
 
-	if (ticket && a->fresh != a->count) {
+	/* its place is for as many pieces as were fresh then */
+	if (ticket && (a->fresh != a->count || ticket->lost_rank != a->fresh)) {
 		hc_want_fail(a->c, ticket, 0, "");
 		ticket = NULL;
 	}

@@ -18,12 +18,17 @@
 #include <stdio.h>
 #include <string.h>
 
-static bool holds_place(const struct hc_core *c, const struct hc_part *p, uint32_t rank)
+/* Of a rank on another node it is not known here; see channel_again.c. */
+static bool is_away(const struct hc_core *c, const struct hc_part *p, uint32_t rank)
+{
+	return rank < p->nranks && hc_part_find_seat(c, p, rank) == HC_NONE;
+}
+
+static bool may_hold(const struct hc_core *c, const struct hc_part *p, uint32_t rank)
 {
 	const uint32_t seat = hc_part_find_seat(c, p, rank);
 
-	return seat != HC_NONE && c->seats[seat].state != HC_W_member_state_DEAD &&
-	       c->seats[seat].state != HC_W_member_state_LEFT;
+	return is_away(c, p, rank) || (seat != HC_NONE && hc_seat_lives(&c->seats[seat]));
 }
 
 static const char *check(struct hc_core *c, const struct hc_part *p,
@@ -33,7 +38,8 @@ static const char *check(struct hc_core *c, const struct hc_part *p,
 		return "its domain is not here any more";
 	if (!m->channel || hc_channel_by_id(c, m->channel))
 		return "its id is taken";
-	if (m->rank == m->peer || !holds_place(c, p, m->rank) || !holds_place(c, p, m->peer))
+	if (m->rank == m->peer || !may_hold(c, p, m->rank) || !may_hold(c, p, m->peer) ||
+	    (is_away(c, p, m->rank) && is_away(c, p, m->peer)))
 		return "a rank of it is gone";
 	return NULL;
 }

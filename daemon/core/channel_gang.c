@@ -74,6 +74,12 @@ static void send_end(struct hc_core *c, const struct hc_part *p, struct hc_m_gan
 	hc_emit_send(c, p->home_node, &hc_desc_gang_end, &m);
 }
 
+void hc_gang_send_over(struct hc_core *c, const struct hc_part *p, uint64_t channel, uint32_t rank,
+		       uint32_t peer)
+{
+	send_end(c, p, (struct hc_m_gang_end){.channel = channel, .rank = rank, .peer = peer});
+}
+
 void hc_gang_withdraw(struct hc_core *c, struct hc_want *w)
 {
 	if (!w->gang || w->kind == WANT_DOMAIN || w->part == HC_NONE)
@@ -89,10 +95,7 @@ void hc_gang_channel_over(struct hc_core *c, const struct hc_channel *ch)
 
 	if (!p || ch->why == WHY_PEER || ch->why == WHY_DOMAIN)
 		return;
-	send_end(c, p,
-		 (struct hc_m_gang_end){.channel = ch->id,
-					.rank = ch->rank[ch->away & 1 ? 1 : 0],
-					.peer = ch->rank[here ? 0 : 1]});
+	hc_gang_send_over(c, p, ch->id, ch->rank[ch->away & 1 ? 1 : 0], ch->rank[here ? 0 : 1]);
 }
 
 static struct hc_want *want_of(struct hc_core *c, uint64_t ticket)
@@ -111,7 +114,7 @@ static struct hc_keep *keep_find(struct hc_core *c, uint64_t domain, uint64_t ga
 {
 	uint32_t i;
 
-	for (i = 0; i < c->chan->keep_pool.fresh; i++)
+	for (i = 0; domain && i < c->chan->keep_pool.fresh; i++)
 		if (c->chan->keeps[i].domain == domain && c->chan->keeps[i].gang == gang)
 			return &c->chan->keeps[i];
 	return NULL;
@@ -175,7 +178,8 @@ void hc_gang_part_gone(struct hc_core *c, const struct hc_part *p)
 {
 	uint32_t i;
 
-	for (i = 0; i < c->chan->keep_pool.fresh; i++)
+	/* one that forms has no id yet, and those that are free say none */
+	for (i = 0; p->id && i < c->chan->keep_pool.fresh; i++)
 		if (c->chan->keeps[i].domain == p->id)
 			keep_drop(c, &c->chan->keeps[i]);
 }

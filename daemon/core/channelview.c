@@ -47,8 +47,9 @@ static bool link_row(struct hc_view_page *g, uint32_t n)
 	r.vcs_used = u.used_vcs;
 	r.waiting = u.waiting;
 	r.grants = u.grants;
-	link_end(f->a, a);
-	link_end(f->b, b);
+	/* from a device outwards, also where any device is meant */
+	link_end(f->b == HC_NONE ? HC_NONE : f->a, a);
+	link_end(f->b == HC_NONE ? f->a : f->b, b);
 	r.a = hc_str(a);
 	r.b = hc_str(b);
 	r.name = hc_str(hc_link_name(g->c, n, name, sizeof(name)));

@@ -207,6 +207,7 @@ struct hc_core *hc_core_init(void *memory, size_t bytes, const struct hc_limits 
 	c->rng = (struct hc_hash_key){self->seed[0], self->seed[1]};
 	hc_core_node(c, self->node_id, self->name);
 	hc_net_start(c);
+	hc_link_ports(c);
 	return c;
 }
 
@@ -426,6 +427,8 @@ static int message(struct hc_core *c, uint32_t node, const struct hc_frame *f)
 		struct hc_m_gang_r gang_r;
 		struct hc_m_gang_end gang_end;
 		struct hc_m_gang_over gang_over;
+		struct hc_m_gang_have gang_have;
+		struct hc_m_gang_held gang_held;
 		struct hc_m_exch_put exch_put;
 		struct hc_m_exch_get exch_get;
 		struct hc_m_exch_got exch_got;
@@ -468,6 +471,8 @@ static int message(struct hc_core *c, uint32_t node, const struct hc_frame *f)
 		WORD(gang_r, hc_gang_on_r(c, node, &m.gang_r));
 		WORD(gang_end, hc_gang_on_end(c, node, &m.gang_end));
 		WORD(gang_over, hc_gang_on_over(c, node, &m.gang_over));
+		WORD(gang_have, hc_gang_on_have(c, node, &m.gang_have));
+		WORD(gang_held, hc_gang_on_held(c, node, &m.gang_held));
 		WORD(exch_put, hc_exchange_on_put(c, node, &m.exch_put));
 		WORD(exch_get, hc_exchange_on_get(c, node, &m.exch_get));
 		WORD(exch_got, hc_sync_on_got(c, &m.exch_got));
@@ -577,6 +582,7 @@ static void on_event(struct hc_core *c, const struct hc_event *ev)
 	switch (ev->kind) {
 	case HC_EV_START:
 		hc_restore_start(c);
+		hc_link_ports(c);
 		hc_away_expect(c);
 		return;
 	case HC_EV_TIMEOUT: hc_beat_timeout(c); return; /* the rest is looked at by unit() */

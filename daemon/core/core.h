@@ -103,7 +103,7 @@ struct hc_device_fact {
 /*
  * A link between two devices of this node, or (a and b HC_NONE) between any two ranks of it.
  * Known by type, ends and lane; a fact of the same ones replaces the earlier. b HC_END_NET: the way
- * of device a out of this node, to all others.
+ * of device a out of this node, to all others; a HC_END_NET, b HC_NONE: that of any device.
  */
 #define HC_END_NET 0xfffffffeu
 struct hc_link_fact {

@@ -223,12 +223,21 @@ static void judge(struct hc_core *c, uint32_t node, const struct hc_m_shared_dom
 		hc_home_tell_one(c, h, node);
 }
 
+/* Of the two the other one begins: else it is the answer to an earlier round of ours, and answered
+ * itself it would come back for ever. */
+static bool is_asked(const struct hc_core *c, uint32_t node)
+{
+	const uint32_t peer = c->nodes[node].peer;
+
+	return peer == HC_NONE || !hc_peer_chooses(c, &c->net->peers[peer]);
+}
+
 void hc_digest_on_sum(struct hc_core *c, uint32_t node, const struct hc_m_peer_sum *m)
 {
 	struct hc_m_shared_domain d;
 	struct hc_arr a = m->domains;
 
-	if (m->round != c->nodes[node].sum_round)
+	if (m->round != c->nodes[node].sum_round && is_asked(c, node))
 		begin(c, node, m->round);
 	for (uint32_t i = 0; i < PAGE && hc_arr_next(&a, &hc_desc_shared_domain, HC_PROTO_MAX, &d);
 	     i++)

@@ -14,6 +14,7 @@
 #include "emit.h"
 #include "exchange.h"
 #include "part.h"
+#include "restore.h"
 #include "rng.h"
 #include "row.h"
 #include "split.h"
@@ -266,7 +267,7 @@ void hc_home_restore(struct hc_core *c, struct hc_home *h, const struct hc_m_dom
 	if (m->cut)
 		hc_home_busy(c, h)->cut = m->cut;
 	if (m->cause.len)
-		hc_home_set_cause(c, h, HC_W_event_code_DOMAIN_DAMAGED, HC_NONE, 0,
+		hc_home_set_cause(c, h, hc_restore_kind(m), hc_restore_rank(m), m->cause_pid,
 				  hc_str_copy(m->cause, text, sizeof(text)));
 }
 

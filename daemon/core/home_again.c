@@ -173,7 +173,8 @@ static void unknown(struct hc_core *c, uint32_t node, const struct hc_m_part_bac
 
 	if (m->state == HC_W_domain_state_NONE)
 		return;
-	if (m->state >= HC_W_domain_state_ACTIVE)
+	/* committed, and over before that node heard of it: it was, and is told so */
+	if (m->state >= HC_W_domain_state_ACTIVE || (e && e->state == HC_W_domain_state_DESTROYED))
 		hc_home_say_over(c, node, m->id, m->epoch);
 	else if (e)
 		send_cancel(c, node, m, e);
@@ -250,7 +251,8 @@ static void find_rank(const struct hc_m_part_back *m, uint32_t rank, struct hc_m
 /* Ranks that have gone meanwhile. False: there are more than fit, and it is asked again. */
 static bool take_gone(struct hc_core *c, uint32_t node, const struct hc_m_part_back *m)
 {
-	const bool given_up = m->state == HC_W_domain_state_DAMAGED;
+	const bool given_up = m->state == HC_W_domain_state_DAMAGED,
+		   none = m->state == HC_W_domain_state_NONE;
 	struct hc_m_part_rank r;
 	struct hc_home *h;
 	uint32_t rank;
@@ -268,7 +270,7 @@ static bool take_gone(struct hc_core *c, uint32_t node, const struct hc_m_part_b
 		}
 		find_rank(m, rank, &r);
 		gone(c, h, node, rank,
-		     is_alive(&r)                        ? (uint8_t)HC_W_depart_ABORTED
+		     none || is_alive(&r)                ? (uint8_t)HC_W_depart_ABORTED
 		     : r.state == HC_W_member_state_LEFT ? (uint8_t)HC_W_depart_LEFT
 							 : (uint8_t)HC_W_depart_DIED,
 		     r.begun);

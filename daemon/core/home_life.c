@@ -227,7 +227,7 @@ static void rank_lost(struct hc_core *c, struct hc_home *h, const struct hc_m_de
 	if (m->why == HC_W_depart_ABORTED)
 		HC_TEXT(what, "aborted: %.*s", (int)m->text.len, m->text.p);
 	else
-		HC_TEXT(what, "exited");
+		HC_TEXT(what, "%s", hc_word_depart(m->why));
 	hc_home_busy(c, h)->untold++;
 	if (h->lost)
 		return; /* the first cause stays */

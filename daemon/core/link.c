@@ -4,9 +4,16 @@
 
 #include "device.h"
 #include "emit.h"
+#include "net.h"
 
 #include <stdio.h>
 #include <string.h>
+
+_Static_assert(HC_END_NET == HC_ADMIT_OUT, "one number for what is outside");
+
+/* Until the start: what an earlier daemon granted is taken back whatever the ports will say. */
+#define OUT_BEFORE 1000000000u
+#define OUT_VCS    4096u /* no queue of any hardware; a bound on the memory of one node */
 
 static bool device_usable(struct hc_core *c, uint32_t index)
 {
@@ -93,6 +100,34 @@ void hc_link_device(struct hc_core *c, uint32_t index)
 			tell_admission(c, i);
 }
 
+void hc_link_ports(struct hc_core *c)
+{
+	struct hc_link_fact f = {.type = HC_W_link_type_ETH,
+				 .a = HC_END_NET,
+				 .b = HC_NONE,
+				 .vcs = OUT_VCS,
+				 .present = true,
+				 .source = "default",
+				 .mbps_source = "unknown",
+				 .latency_source = "unknown",
+				 .vcs_source = "default"};
+
+	uint32_t i;
+
+	if (!c->lim.peers || !c->self.peers)
+		return;
+	f.mbps = hc_port_speed(c, f.via, sizeof(f.via));
+	if (!c->started)
+		f.mbps = OUT_BEFORE;
+	else if (f.mbps)
+		HC_TEXT(f.mbps_source, "netlink");
+	for (i = 0; i < c->nlinks; i++)
+		if (same_link(&c->link_facts[i], &f) && c->link_facts[i].mbps == f.mbps &&
+		    !strcmp(c->link_facts[i].via, f.via))
+			return;
+	hc_link_fact(c, &f);
+}
+
 const char *hc_link_name(const struct hc_core *c, uint32_t link, char *buf, size_t size)
 {
 	const struct hc_link_fact *f;
@@ -101,7 +136,9 @@ const char *hc_link_name(const struct hc_core *c, uint32_t link, char *buf, size
 	hc_assert(link < c->nlinks);
 	f = &c->link_facts[link];
 	n = snprintf(buf, size, "%s", hc_word_link_type(f->type));
-	if (f->a != HC_NONE)
+	if (f->a == HC_END_NET)
+		n += snprintf(buf + n, size - (size_t)n, ":out");
+	else if (f->a != HC_NONE)
 		n += f->b == HC_END_NET ? snprintf(buf + n, size - (size_t)n, ":%u-out", f->a)
 					: snprintf(buf + n, size - (size_t)n, ":%u-%u", f->a, f->b);
 	if (f->lane)

@@ -310,6 +310,8 @@ void hc_port_fact(struct hc_core *c, const struct hc_port_fact *fact);
 uint8_t hc_port_verdict(const struct hc_core *c, const struct hc_port_slot *p, uint32_t addr);
 /* The port that has this address and may be used, HC_NONE. */
 uint32_t hc_port_of(const struct hc_core *c, const struct hc_addr *addr);
+/* What the ports in use take together, MB/s each way; 0: not all of them say it. Their names. */
+uint32_t hc_port_speed(const struct hc_core *c, char *names, size_t bytes);
 struct hc_port_slot *hc_port_get(struct hc_core *c, uint32_t index);
 /* Our ports as peer_hello and peer_ports announce them; writes records to c->scratch. */
 void hc_port_announce(struct hc_core *c, struct hc_arr *out);

@@ -707,6 +707,7 @@ void hc_part_end(struct hc_core *c, struct hc_part *p, uint8_t state, struct hc_
 	p->state = state;
 	p->number++;
 	p->away = false;
+	hc_part_alarm(c, p, HC_NEVER); /* it may have asked its home whether it had committed */
 	b = hc_part_busy(c, p);
 	b->event = state == HC_W_domain_state_FAILED ? HC_W_event_code_DOMAIN_FAILED
 						     : HC_W_event_code_DOMAIN_DESTROYED;

@@ -70,14 +70,15 @@ void hc_part_arrive_again(struct hc_core *c, const struct hc_part *p, uint32_t s
 {
 	const struct hc_seat *s = &c->seats[seat];
 	const struct hc_part_busy *b = hc_part_now(c, p);
+	const bool odd = (b->odd_a || b->odd_b) && b->odd_rank == s->rank;
 	struct hc_m_arrive m = {.key_a = p->key_a,
 				.key_b = p->key_b,
 				.uid = p->uid,
 				.nranks = p->nranks,
 				.rank = s->rank,
 				.device = s->device,
-				.list_a = b->list_a,
-				.list_b = b->list_b,
+				.list_a = odd ? b->odd_a : b->list_a,
+				.list_b = odd ? b->odd_b : b->list_b,
 				.timeout_ms = b->timeout_ms,
 				.priority = p->priority,
 				.weight = p->weight ? p->weight : 1,
@@ -157,8 +158,11 @@ void hc_part_on_form_again(struct hc_core *c, uint32_t node, const struct hc_m_f
 
 bool hc_part_again(struct hc_core *c, struct hc_part *p, uint32_t node)
 {
-	if (p->state == HC_W_domain_state_NONE || p->home_node != node || p->orphan ||
+	if (p->state == HC_W_domain_state_NONE || p->orphan ||
 	    p->state >= HC_W_domain_state_DESTROYED)
+		return false;
+	hc_gang_say(c, p);
+	if (p->home_node != node)
 		return false;
 	if (p->state == HC_W_domain_state_FORMING) {
 		form(c, p);

@@ -285,7 +285,7 @@ bool hc_join_back_together(struct hc_core *c, const struct join *j, const struct
 			   uint32_t n)
 {
 	struct hc_part *p = NULL;
-	uint32_t i;
+	uint32_t i, first = HC_NONE;
 
 	for (i = hc_index_find(&c->part_by_key, j->key_a); i != HC_NONE;
 	     i = hc_index_next(&c->part_by_key, i)) {
@@ -296,10 +296,13 @@ bool hc_join_back_together(struct hc_core *c, const struct join *j, const struct
 	}
 	if (i == HC_NONE)
 		return false;
-	for (i = 0; i < n; i++)
-		take_seat(c, p, j->s, j->request, j->batch, hc_part_find_seat(c, p, list[i].rank),
-			  hc_session_block(c, j->s));
-	hc_part_answer_joined(c, p, hc_part_find_seat(c, p, list[0].rank));
+	/* they are all that this process has of it; the list may be where rows are written */
+	for (i = p->seats; i < p->seats + p->nseats; i++)
+		if (is_lost(c, &c->seats[i], j->s->process)) {
+			take_seat(c, p, j->s, j->request, j->batch, i, hc_session_block(c, j->s));
+			first = first == HC_NONE ? i : first;
+		}
+	hc_part_answer_joined(c, p, first);
 	hc_part_rest(c, p);
 	return true;
 }

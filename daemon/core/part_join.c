@@ -88,6 +88,22 @@ static void know(struct hc_core *c, struct hc_part *p, const struct join *j)
 	b->parent = j->parent;
 }
 
+/* One that differs is enough for all to fail, so one is kept, to be said again as it was. */
+static void know_list(struct hc_core *c, struct hc_part *p, const struct join *j)
+{
+	struct hc_part_busy *b = p->state == HC_W_domain_state_FORMING ? hc_part_busy(c, p) : NULL;
+	bool same;
+
+	if (!b || (!b->list_a && !b->list_b))
+		return; /* from its row, or there are no lists */
+	same = b->list_a == j->list_a && b->list_b == j->list_b;
+	if (!same || b->odd_rank == j->rank) {
+		b->odd_rank = j->rank;
+		b->odd_a = same ? 0 : j->list_a;
+		b->odd_b = same ? 0 : j->list_b;
+	}
+}
+
 /* The process asks again, maybe on a new connection: whoever waited before is told. */
 static void take_over(struct hc_core *c, struct hc_part *p, uint32_t seat, const struct join *j)
 {
@@ -255,6 +271,8 @@ struct hc_part *hc_join_part(struct hc_core *c, const struct join *j)
 			uid_of(c, j->s));
 		refuse(c, j, HC_E_PERMISSION, text);
 		return NULL;
+	} else {
+		know_list(c, p, j);
 	}
 	return p;
 }

@@ -15,6 +15,7 @@
  * full of ports that are of no use, one of them makes room.
  */
 #include "emit.h"
+#include "link.h"
 #include "net.h"
 
 #include <stdio.h>
@@ -114,6 +115,40 @@ struct hc_port_slot *hc_port_get(struct hc_core *c, uint32_t index)
 		if (n->ports[i].fact.present && n->ports[i].fact.index == index)
 			return &n->ports[i];
 	return NULL;
+}
+
+/* Ports of last resort count when there are no others. */
+static bool counts(const struct hc_core *c, const struct hc_port_slot *p, uint8_t verdict)
+{
+	uint32_t i;
+
+	for (i = 0; p->fact.present && i < p->fact.naddrs; i++)
+		if (hc_port_verdict(c, p, i) == verdict)
+			return true;
+	return false;
+}
+
+uint32_t hc_port_speed(const struct hc_core *c, char *names, size_t bytes)
+{
+	static const uint8_t verdicts[2] = {HC_W_port_verdict_USED, HC_W_port_verdict_LAST};
+	const struct hc_net *n = c->net;
+	uint32_t i, turn, count = 0, mbps = 0;
+	bool unknown = false;
+	size_t at = 0;
+
+	names[0] = '\0';
+	for (turn = 0; turn < 2 && !count; turn++)
+		for (i = 0; i < n->nports; i++) {
+			if (!counts(c, &n->ports[i], verdicts[turn]))
+				continue;
+			if (at < bytes)
+				at += (size_t)snprintf(names + at, bytes - at, "%s%s",
+						       count ? ", " : "", n->ports[i].fact.name);
+			count++;
+			mbps += n->ports[i].fact.mbps;
+			unknown = unknown || !n->ports[i].fact.mbps;
+		}
+	return unknown ? 0 : mbps;
 }
 
 /* ---- what others are told ---- */
@@ -356,6 +391,7 @@ void hc_port_fact(struct hc_core *c, const struct hc_port_fact *fact)
 	used = !is_new && any_usable(c, p);
 	replace(p, fact);
 	load(c, p, fact);
+	hc_link_ports(c);
 	used = used != (fact->present && any_usable(c, p));
 	changed(c, fact->index, fact->name,
 		!fact->present     ? "is gone"

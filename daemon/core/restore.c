@@ -248,6 +248,16 @@ static void restored_drain(struct hc_core *c, struct hc_part *p, const struct hc
 	b->cut_set = HC_CUT_SET;
 }
 
+uint16_t hc_restore_kind(const struct hc_m_domain_row *m)
+{
+	return m->cause_kind ? m->cause_kind : (uint16_t)HC_W_event_code_DOMAIN_DAMAGED;
+}
+
+uint32_t hc_restore_rank(const struct hc_m_domain_row *m)
+{
+	return m->cause_rank < m->nranks ? m->cause_rank : HC_NONE;
+}
+
 static void part_state(struct hc_core *c, struct hc_part *p, const struct hc_m_domain_row *m)
 {
 	p->epoch = m->epoch;
@@ -261,7 +271,8 @@ static void part_state(struct hc_core *c, struct hc_part *p, const struct hc_m_d
 	if (m->state == HC_W_domain_state_DRAINING)
 		restored_drain(c, p, m);
 	if (m->state == HC_W_domain_state_DAMAGED)
-		hc_part_set_cause(c, p, HC_W_event_code_DOMAIN_DAMAGED, HC_NONE, 0, m->cause);
+		hc_part_set_cause(c, p, hc_restore_kind(m), hc_restore_rank(m), m->cause_pid,
+				  m->cause);
 	if (m->state == HC_W_domain_state_ACTIVATING) {
 		hc_part_busy(c, p)->prepared = true;
 		hc_part_await_home(c, p);

@@ -14,9 +14,12 @@
 #include "state.h"
 
 void hc_restore_row(struct hc_core *c, struct hc_str row);
-/* All rows have come: the tables are settled. */
+/* What the cause of a row names; of an older row that is not known. */
+uint16_t hc_restore_kind(const struct hc_m_domain_row *m);
+uint32_t hc_restore_rank(const struct hc_m_domain_row *m);
 /* Ask the shell to watch one process more; false: all were asked for. */
 bool hc_restore_watch(struct hc_core *c);
+/* All rows have come: the tables are settled. */
 void hc_restore_start(struct hc_core *c);
 
 #endif

@@ -106,7 +106,10 @@ uint64_t hc_row_put_home(struct hc_core *c, struct hc_home *h, uint8_t state)
 				  .priority = h->priority,
 				  .weight = h->weight,
 				  .cut = h->leaving ? hc_home_now(c, h)->cut : 0,
-				  .cause = hc_str(hc_home_cause(c, h))}};
+				  .cause = hc_str(hc_home_cause(c, h)),
+				  .cause_kind = hc_home_now(c, h)->cause_kind,
+				  .cause_rank = hc_home_now(c, h)->cause_rank,
+				  .cause_pid = hc_home_now(c, h)->cause_pid}};
 	const struct hc_part *p = hc_part_by_id(c, h->id);
 
 	if (h->name != HC_NONE)
@@ -185,14 +188,19 @@ uint64_t hc_row_put_part(struct hc_core *c, struct hc_part *p)
 				  .key_a = p->key_a,
 				  .key_b = p->key_b,
 				  .home = hc_str(n->name),
-				  .home_incarnation = n->incarnation}};
+				  .home_incarnation = n->incarnation,
+				  .cause_rank = HC_NONE}};
 
 	if (p->home_node != HC_SELF_NODE)
 		memcpy(m.row.home_id.b, n->id, sizeof(m.row.home_id.b));
 	if (m.row.state == HC_W_domain_state_DRAINING && hc_part_now(c, p)->cut_set)
 		m.row.cut = hc_part_now(c, p)->cut;
-	if (m.row.state >= HC_W_domain_state_DAMAGED)
+	if (m.row.state >= HC_W_domain_state_DAMAGED) {
 		m.row.cause = hc_str(hc_part_cause(c, p));
+		m.row.cause_kind = hc_part_now(c, p)->cause_kind;
+		m.row.cause_rank = hc_part_now(c, p)->cause_rank;
+		m.row.cause_pid = hc_part_now(c, p)->cause_pid;
+	}
 	if (p->name != HC_NONE)
 		m.row.name = hc_str(c->names[p->name].text);
 	add_seats(&m, p);

@@ -120,7 +120,7 @@ static struct hc_gather *open_gather(struct hc_core *c, const struct hc_home *h,
 			return NULL;
 	memset(&c->voices[first], 0, h->nranks * sizeof(*c->voices));
 	*g = (struct hc_gather){.parent = h->id,
-				.serial = ++c->gather_serial,
+				.serial = (uint64_t)c->self.start << 32 | ++c->gather_serial,
 				.epoch = h->epoch,
 				.nranks = h->nranks,
 				.first = first,

@@ -163,7 +163,9 @@ struct hc_part_busy {
 	uint32_t part;
 	uint32_t cursor;
 	uint64_t list_a, list_b; /* while forming: of the first joiner here, 0 = none */
-	struct hc_wish wish;     /* the same, as its limit */
+	uint64_t odd_a, odd_b;   /* of another one here, where they differ, 0 = none; */
+	uint32_t odd_rank;       /* that one */
+	struct hc_wish wish;     /* of the first, as its limit */
 	uint32_t timeout_ms;
 	uint64_t parent;                                 /* of a sub-domain */
 	bool prepared;                                   /* while activating: reserved and stored */
@@ -408,7 +410,7 @@ struct hc_exch {
 struct hc_drain {
 	bool on;
 	uint32_t homes, parts; /* those below these numbers are still to be looked at */
-	uint64_t session; /* who waits, 0 = nobody */
+	uint64_t session;      /* who waits, 0 = nobody */
 	uint32_t request;
 	uint64_t until;
 };
@@ -537,8 +539,8 @@ struct hc_core {
 	struct hc_gather *gathers;
 	struct hc_voice *voices;
 	struct hc_spans voice_spans;
-	uint64_t gather_serial;
-	uint32_t answering; /* gathers whose answers go out */
+	uint32_t gather_serial; /* of this start */
+	uint32_t answering;     /* gathers whose answers go out */
 
 	struct hc_batch *batches;
 	struct hc_batch_item *batch_items; /* HC_BATCH_ITEMS of each */

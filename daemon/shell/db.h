@@ -24,7 +24,7 @@
 #include <stdint.h>
 #include "wire.h"
 
-#define HC_DB_SCHEMA     3
+#define HC_DB_SCHEMA     4
 #define HC_DB_ASIDE_KEPT 3
 
 /* Outcomes above 0. REFUSED: `why` says it. NO_ROOM: disk full, read-only, or an I/O error; what

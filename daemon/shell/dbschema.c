@@ -14,7 +14,7 @@ const char hc_dbschema[] =
 	" kind INTEGER, domain INTEGER, epoch INTEGER, rank INTEGER, pid INTEGER, uid INTEGER,"
 	" text TEXT);"
 	"CREATE INDEX event_domain ON event(domain, seq) WHERE domain != 0;" CHANNEL_TABLE
-	"PRAGMA user_version=3;"
+	"PRAGMA user_version=4;"
 	"COMMIT;";
 
 /* An empty name is two bytes of length. */
@@ -29,4 +29,10 @@ static const char from_2[] = "BEGIN IMMEDIATE;"
 			     "PRAGMA user_version=3;"
 			     "COMMIT;";
 
-const char *const hc_dbschema_next[HC_DB_SCHEMA] = {[1] = from_1, [2] = from_2};
+/* What a cause names: kind 0, no rank, process 0. */
+static const char from_3[] = "BEGIN IMMEDIATE;"
+			     "UPDATE domain SET row = CAST(row || x'0000ffffffff00000000' AS BLOB);"
+			     "PRAGMA user_version=4;"
+			     "COMMIT;";
+
+const char *const hc_dbschema_next[HC_DB_SCHEMA] = {[1] = from_1, [2] = from_2, [3] = from_3};

@@ -198,7 +198,7 @@ struct hcomm_view_link {
 	char name[HCOMM_NAME_BYTES]; /* type and ends; .1, .2 for parallel ones of one type */
 	char type[HCOMM_NAME_BYTES]; /* hccs, sio, pcie, roce, ib, eth or shm */
 	char a[HCOMM_NAME_BYTES]; /* device at one end, or any */
-	char b[HCOMM_NAME_BYTES]; /* device at the other end, or any */
+	char b[HCOMM_NAME_BYTES]; /* device at the other end, any, or out: all other nodes */
 	char state[HCOMM_NAME_BYTES]; /* up, down (a device at its end is not usable), or gone (no longer described, but something is still granted) */
 	uint32_t bandwidth_mbps; /* MB/s each way, 0 when not known */
 	uint32_t limit_mbps; /* of it channels may be granted, MB/s each way */
@@ -210,7 +210,7 @@ struct hcomm_view_link {
 	uint8_t reserved0_[4];
 	uint64_t grants; /* granted since the start */
 	uint32_t latency_us; /* latency one way, microseconds, 0 when not known */
-	char via[HCOMM_NAME_BYTES]; /* what it goes over: a bridge, or the ports of both ends */
+	char via[HCOMM_NAME_BYTES]; /* what it goes over: a bridge, the ports of both ends, or those towards other nodes */
 	char source[HCOMM_NAME_BYTES]; /* where the link is known from: sysfs, topology-file, config or default */
 	char bandwidth_source[HCOMM_NAME_BYTES]; /* where its bandwidth is known from, or unknown */
 	char latency_source[HCOMM_NAME_BYTES]; /* where its latency is known from, or unknown */

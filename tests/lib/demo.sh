@@ -82,8 +82,11 @@ say "every rank takes and returns references of operations:"
 # ---- a death -------------------------------------------------------------------------------
 
 victim=${pids[5]}
-kill -KILL "$victim"
-{ wait "$victim"; } 2>/dev/null # without the shell's own words about it
+# without the shell's own words about it
+{
+	kill -KILL "$victim"
+	wait "$victim"
+} 2>/dev/null
 unset "started[$victim]"
 survivors=()
 for i in 0 1 2 3 4 6 7; do

@@ -211,18 +211,22 @@ while [ ${#computes[@]} -gt 0 ] || [ ${#waits[@]} -gt 0 ]; do
 		reap
 	fi
 done
-while [ ${#runs[@]} -gt 0 ]; do
-	reap
-done
+# what runs is over and reported; wait -n may return for one that was reported with another
+all_over() {
+	while [ ${#runs[@]} -gt 0 ]; do
+		reap
+	done
+}
+all_over
 for n in "${alone[@]}"; do
 	start "$n" 0
-	reap
+	all_over
 done
 for n in "${again[@]}"; do
 	twice[$n]=1
 	rm -f "$work/$n.end"
 	start "$n" 0
-	reap
+	all_over
 done
 
 for name in "${unsteady[@]}"; do

@@ -82,7 +82,8 @@ void job_check_joined(struct job_world *w, uint32_t node, uint32_t proc, uint64_
 	if (!d->committed)
 		job_broken(w, "node %u: pid %u joined %016" PRIx64 ", which is not committed", node,
 			   w->procs[proc].pid, id);
-	if (!job_store_row(w, node, id))
+	/* one that comes back may find it about to end, its row gone and nobody told yet */
+	if (!job_store_row(w, node, id) && owner != proc + 1)
 		job_broken(w, "node %u: pid %u joined %016" PRIx64 ", of which no row is stored",
 			   node, w->procs[proc].pid, id);
 	d->owner[rank] = proc + 1;
@@ -132,6 +133,11 @@ static uint32_t node_of(const struct hc_core *c, uint32_t known)
 	return n - 1;
 }
 
+/*
+ * A node that was prepared and gave its home up has dropped its row, and the home may hear only
+ * then that it had been prepared. It commits in vain: what lives there is missed in the end, unless
+ * the domain is damaged.
+ */
 void job_check_prepared(struct job_world *w, uint32_t node, uint64_t id)
 {
 	const struct hc_home *h = home_at(w, node, id);
@@ -141,7 +147,8 @@ void job_check_prepared(struct job_world *w, uint32_t node, uint64_t id)
 	for (i = 0; h && i < h->nranks; i++) {
 		at = hc_who(c, &c->places[h->places + i])->node;
 		at = at == HC_SELF_NODE ? node : node_of(c, at);
-		if (at != node && !job_store_row(w, at, id) && !w->nodes[at].boots)
+		if (at != node && !job_store_row(w, at, id) && !w->nodes[at].boots &&
+		    !(job_domain(w, id)->gave_up >> at % JOB_GROUP & 1))
 			job_broken(w,
 				   "node %u: %016" PRIx64 " is committed, and node %u has not "
 				   "stored that it is prepared",
@@ -173,7 +180,8 @@ void job_check_record(struct job_world *w, uint32_t node, const struct job_recor
 	if (!is_stored(w, node, r))
 		job_broken(w, "node %u: %016" PRIx64 " is published as %s, and that is not stored",
 			   node, r->id, hc_word_domain_state(r->state));
-	h = home_at(w, node, r->id);
+	/* at its home no record may say it: without a rank there, or before it is stored */
+	h = d->home == HC_NONE ? NULL : home_at(w, d->home, r->id);
 	d->lost = d->lost || r->state == HC_W_domain_state_DAMAGED || (h && h->lost);
 	if (r->state != HC_W_domain_state_ACTIVE)
 		return;
@@ -224,6 +232,8 @@ void job_check_step(struct sim *s, uint32_t node, void *arg)
 		return;
 	w->nodes[node].steps = 0;
 	wrong = world_core_wrong(sim_core(s, node));
+	if (!wrong)
+		wrong = job_chan_wrong(w, node);
 	if (wrong)
 		job_broken(w, "node %u: %s", node, wrong);
 }
@@ -323,6 +333,8 @@ static const char *node_unsettled(struct job_world *w, uint32_t node, char *text
 	for (i = 0; i < c->home_pool.fresh && !why; i++)
 		if (c->homes[i].id)
 			why = home_unsettled(w, node, &c->homes[i], text, bytes);
+	if (!why && (why = job_chan_unsettled(w, node)))
+		why = say(text, bytes, "node %u: %s", node, why);
 	return why;
 }
 
@@ -358,6 +370,7 @@ const char *job_left_over(struct job_world *w, char *text, size_t bytes)
 		const struct hc_core *c = sim_core(w->sim, i);
 
 		why = world_core_left(c);
+		why = why ? why : job_chan_left(c);
 		if (!why && (c->nsessions || c->process_pool.used))
 			why = "a session or a process is left";
 		if (why)

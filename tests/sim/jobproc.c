@@ -80,6 +80,8 @@ void job_proc_lose(struct job_world *w, uint32_t proc, bool tell)
 		r->attach = r->state == RANK_JOINED;
 		if (r->state == RANK_ASKED)
 			r->state = RANK_NEW;
+		job_split_lost(r);
+		job_chan_lost(w->jobs[p->seats[i].job], p->seats[i].rank);
 	}
 	job_proc_wake(w, proc, SIM_MS * (1 + job_pick(w, 200)));
 }
@@ -110,6 +112,7 @@ void job_proc_die(struct job_world *w, uint32_t proc)
 		}
 		if (r->state < RANK_OUT)
 			r->state = RANK_DEAD;
+		job_chan_gone(w->jobs[p->seats[i].job], p->seats[i].rank);
 	}
 }
 
@@ -128,8 +131,12 @@ static void ask_with(struct job_world *w, uint32_t proc, enum job_ask kind, uint
 	job_want(w, !hc_frame_write(bytes, sizeof(bytes), d, 1, p->next_request, 0, msg, &len));
 	job_want(w, !hc_frame_next(&at, &len, &f));
 	job_want(w, p->nwaits < JOB_REQUESTS);
-	p->waits[p->nwaits++] = (struct job_request){
-		.id = p->next_request, .kind = (uint8_t)kind, .job = job, .rank = rank};
+	p->waits[p->nwaits++] = (struct job_request){.id = p->next_request,
+						     .kind = (uint8_t)kind,
+						     .job = job,
+						     .rank = rank,
+						     .what = w->ask_what};
+	w->ask_what = 0;
 	ev->kind = HC_EV_REQUEST;
 	ev->session = p->session;
 	ev->u.request.frame = &f;
@@ -137,8 +144,8 @@ static void ask_with(struct job_world *w, uint32_t proc, enum job_ask kind, uint
 	sim_feed(w->sim, p->node, ev);
 }
 
-static void ask(struct job_world *w, uint32_t proc, enum job_ask kind, uint32_t job, uint32_t rank,
-		const struct hc_desc *d, const void *msg)
+void job_ask(struct job_world *w, uint32_t proc, enum job_ask kind, uint32_t job, uint32_t rank,
+	     const struct hc_desc *d, const void *msg)
 {
 	struct hc_event ev = {0};
 
@@ -193,12 +200,12 @@ static void join(struct job_world *w, uint32_t proc, uint32_t job, uint32_t rank
 	if (g->table)
 		ask_with(w, proc, ASK_JOIN, job, rank, &hc_desc_join_table, &table, &ev);
 	else
-		ask(w, proc, ASK_JOIN, job, rank, &hc_desc_join_root, &root);
+		job_ask(w, proc, ASK_JOIN, job, rank, &hc_desc_join_root, &root);
 }
 
 /* ---- a turn ---- */
 
-static void refused(struct job_world *w, uint32_t job, uint32_t rank, uint32_t code)
+void job_refused(struct job_world *w, uint32_t job, uint32_t rank, uint32_t code)
 {
 	struct job_rank *r = &w->jobs[job]->ranks[rank];
 
@@ -217,17 +224,17 @@ static void begin(struct job_world *w, uint32_t proc, uint32_t job, uint32_t ran
 	if (now < r->start_at) {
 		job_proc_wake(w, proc, r->start_at - now);
 	} else if (w->ending) {
-		refused(w, job, rank, 0);
+		job_refused(w, job, rank, 0);
 	} else if (!g->table && !g->info_len && rank == 0 && !g->no_info) {
 		r->state = RANK_ASKED;
-		ask(w, proc, ASK_ROOT, job, rank, &hc_desc_root_info, &m);
+		job_ask(w, proc, ASK_ROOT, job, rank, &hc_desc_root_info, &m);
 	} else if (!g->table && !g->info_len) {
 		if (g->no_info || g->ranks[0].state >= RANK_OUT)
-			refused(w, job, rank, 0); /* nobody will give it one */
+			job_refused(w, job, rank, 0); /* nobody will give it one */
 		else
 			job_proc_wake(w, proc, AGAIN_NS);
 	} else if (r->asked_at && now >= r->asked_at + g->timeout_ms * SIM_MS) {
-		refused(w, job, rank, HC_E_TIMEOUT);
+		job_refused(w, job, rank, HC_E_TIMEOUT);
 	} else {
 		join(w, proc, job, rank,
 		     g->timeout_ms - (r->asked_at ? (uint32_t)((now - r->asked_at) / SIM_MS) : 0));
@@ -240,7 +247,7 @@ static void leave(struct job_world *w, uint32_t proc, uint32_t job, uint32_t ran
 	const struct hc_m_leave m = {.id = r->id, .epoch = 1, .rank = rank};
 
 	r->state = RANK_LEAVING;
-	ask(w, proc, ASK_LEAVE, job, rank, &hc_desc_leave, &m);
+	job_ask(w, proc, ASK_LEAVE, job, rank, &hc_desc_leave, &m);
 }
 
 static void finish(struct job_world *w, uint32_t proc, uint32_t job, uint32_t rank)
@@ -260,12 +267,12 @@ static void finish(struct job_world *w, uint32_t proc, uint32_t job, uint32_t ra
 		leave(w, proc, job, rank);
 	} else if (g->end == END_DESTROY && mine) {
 		g->end_at = 0;
-		ask(w, proc, ASK_DESTROY, job, rank, &hc_desc_destroy, &d);
+		job_ask(w, proc, ASK_DESTROY, job, rank, &hc_desc_destroy, &d);
 	} else if (g->end == END_ABORT && mine) {
 		g->end_at = 0;
 		job_domain(w, r->id)->lost = true;
 		r->state = RANK_LEAVING;
-		ask(w, proc, ASK_ABORT, job, rank, &hc_desc_abort, &a);
+		job_ask(w, proc, ASK_ABORT, job, rank, &hc_desc_abort, &a);
 	} else if (g->end == END_DIE && mine) {
 		g->end_at = 0;
 		job_proc_die(w, proc);
@@ -278,7 +285,7 @@ static void come_back(struct job_world *w, uint32_t proc, uint32_t job, uint32_t
 	const struct hc_m_attach m = {.id = r->id, .rank = rank, .block = r->block};
 
 	r->attach = false;
-	ask(w, proc, ASK_ATTACH, job, rank, &hc_desc_attach, &m);
+	job_ask(w, proc, ASK_ATTACH, job, rank, &hc_desc_attach, &m);
 }
 
 /* What a process has in its arena, it takes up before it asks for anything new. */
@@ -306,7 +313,9 @@ static void seat_turn(struct job_world *w, uint32_t proc, uint32_t k)
 	const uint64_t now = sim_now(w->sim);
 
 	if (r->state == RANK_NEW) {
-		if (!comes_back(w, &w->procs[proc]))
+		if (g->parent != HC_NONE)
+			job_split_waits(w, job, rank);
+		else if (!comes_back(w, &w->procs[proc]))
 			begin(w, proc, job, rank);
 	} else if (r->state == RANK_JOINED && r->attach) {
 		if (now < r->start_at)
@@ -318,6 +327,10 @@ static void seat_turn(struct job_world *w, uint32_t proc, uint32_t k)
 	} else if (r->state == RANK_JOINED && g->end_at && g->end != END_STAY) {
 		job_proc_wake(w, proc, g->end_at - now);
 	}
+	if (r->state == RANK_JOINED && !comes_back(w, &w->procs[proc]))
+		job_split_turn(w, proc, job, rank);
+	if (r->state == RANK_JOINED && !comes_back(w, &w->procs[proc]))
+		job_chan_turn(w, proc, job, rank);
 }
 
 static void drain_turn(struct job_world *w, uint32_t proc)
@@ -327,11 +340,11 @@ static void drain_turn(struct job_world *w, uint32_t proc)
 
 	if (p->drain == 1) {
 		p->drain = 2;
-		ask(w, proc, ASK_DRAIN, 0, 0, &hc_desc_admin, &m);
+		job_ask(w, proc, ASK_DRAIN, 0, 0, &hc_desc_admin, &m);
 	} else if (p->drain == 3) {
 		p->drain = 4;
 		m.argument = hc_str("off");
-		ask(w, proc, ASK_DRAIN, 0, 0, &hc_desc_admin, &m);
+		job_ask(w, proc, ASK_DRAIN, 0, 0, &hc_desc_admin, &m);
 	}
 }
 
@@ -384,28 +397,45 @@ static void got_info(struct job_world *w, const struct job_request *q, const str
 	g->ranks[q->rank].state = RANK_NEW;
 }
 
+void job_joined(struct job_world *w, uint32_t proc, uint32_t job, uint32_t rank,
+		const struct job_told *t)
+{
+	struct job *g = w->jobs[job];
+	struct job_rank *r = &g->ranks[rank];
+
+	job_want(w, t->rank == rank && t->epoch && t->slot < JOB_DOMAINS);
+	job_check_joined(w, w->procs[proc].node, proc, t->id, rank);
+	if (g->parent != HC_NONE)
+		job_split_joined(w, job, rank, t);
+	if (r->id != t->id)
+		r->begun = r->ended = 0;
+	r->id = t->id;
+	r->block = t->block;
+	r->epoch = t->epoch;
+	r->slot = t->slot;
+	r->tag = t->tag;
+	r->life = sim_life(w->sim, w->procs[proc].node);
+	r->state = RANK_JOINED;
+	job_domain(w, t->id)->job = job;
+	if (!g->ops) {
+		g->ops = true;
+		sim_later(w->sim, w->procs[proc].node, false, SIM_MS, DUE_OPS, job);
+	}
+}
+
 static void got_joined(struct job_world *w, uint32_t proc, const struct job_request *q,
 		       const struct hc_frame *f)
 {
-	struct job_rank *r = &w->jobs[q->job]->ranks[q->rank];
+	const struct job_rank *r = &w->jobs[q->job]->ranks[q->rank];
 	struct hc_m_joined m;
 	struct hc_m_seat s;
 
 	job_want(w, !hc_decode(&hc_desc_joined, HC_PROTO_MAX, f->body, f->body_len, &m));
-	job_want(w, hc_arr_next(&m.seats, &hc_desc_seat, HC_PROTO_MAX, &s) && s.rank == q->rank);
+	job_want(w, hc_arr_next(&m.seats, &hc_desc_seat, HC_PROTO_MAX, &s));
 	job_want(w, m.nranks == w->jobs[q->job]->nranks);
-	job_want(w, q->kind == ASK_JOIN || r->id == m.id);
-	job_check_joined(w, w->procs[proc].node, proc, m.id, q->rank);
-	if (r->id != m.id)
-		r->begun = r->ended = 0;
-	r->id = m.id;
-	r->block = s.block;
-	r->state = RANK_JOINED;
-	job_domain(w, m.id)->job = q->job;
-	if (!w->jobs[q->job]->ops) {
-		w->jobs[q->job]->ops = true;
-		sim_later(w->sim, w->procs[proc].node, false, SIM_MS, DUE_OPS, q->job);
-	}
+	job_want(w, q->kind != ASK_ATTACH || r->id == m.id);
+	job_joined(w, proc, q->job, q->rank,
+		   &(struct job_told){m.id, s.rank, s.block, m.epoch, m.slot, m.tag});
 }
 
 /* It is out, forced or not; or its domain is. */
@@ -416,6 +446,7 @@ static void is_out(struct job_world *w, const struct job_request *q)
 	if (job_domain(w, r->id)->owner[q->rank])
 		job_domain(w, r->id)->owner[q->rank] = 0;
 	r->state = RANK_OUT;
+	job_chan_gone(w->jobs[q->job], q->rank);
 }
 
 /* No rank that lives was left behind before a collective that others wait in. */
@@ -454,9 +485,9 @@ static void got_error(struct job_world *w, uint32_t proc, const struct job_reque
 	case ASK_HELLO: job_broken(w, "hello is refused"); return;
 	case ASK_ROOT:
 		w->jobs[q->job]->no_info = true;
-		refused(w, q->job, q->rank, code);
+		job_refused(w, q->job, q->rank, code);
 		return;
-	case ASK_JOIN: refused(w, q->job, q->rank, code); return;
+	case ASK_JOIN: job_refused(w, q->job, q->rank, code); return;
 	case ASK_ATTACH:
 		if (code == HC_E_NOT_READY) { /* its node asks the home what it is */
 			w->jobs[q->job]->ranks[q->rank].attach = true;
@@ -474,10 +505,17 @@ static void got_error(struct job_world *w, uint32_t proc, const struct job_reque
 		if (w->procs[proc].drain == 2)
 			w->procs[proc].drain = 3;
 		return;
+	case ASK_SPLIT:
+	case ASK_SUB:
+	case ASK_BATCH: job_split_refused(w, proc, q, code); return;
+	case ASK_WANT:
+	case ASK_OPEN:
+	case ASK_CLOSE: job_chan_refused(w, q, code); return;
 	}
 }
 
-static void got_done(struct job_world *w, uint32_t proc, const struct job_request *q)
+static void got_done(struct job_world *w, uint32_t proc, const struct job_request *q,
+		     const struct hc_frame *f)
 {
 	job_line(w, w->procs[proc].node, "pid %u, job %u rank %u: done", w->procs[proc].pid, q->job,
 		 q->rank);
@@ -485,6 +523,8 @@ static void got_done(struct job_world *w, uint32_t proc, const struct job_reques
 		is_out(w, q);
 	else if (q->kind == ASK_DESTROY)
 		check_drained(w, q);
+	else if (q->kind == ASK_CLOSE)
+		job_chan_answer(w, q, f);
 	else if (q->kind == ASK_DRAIN && w->procs[proc].drain == 2)
 		w->procs[proc].drain = 3;
 }
@@ -532,7 +572,12 @@ void job_proc_reply(struct job_world *w, uint32_t node, const struct hc_action *
 	case HC_MSG_hello_r: w->procs[proc].hello = true; break;
 	case HC_MSG_root_info_r: got_info(w, &q, &f); break;
 	case HC_MSG_joined: got_joined(w, proc, &q, &f); break;
-	case HC_MSG_done: got_done(w, proc, &q); break;
+	case HC_MSG_channel_want_r:
+	case HC_MSG_channel_refused:
+	case HC_MSG_channel_open_r: job_chan_answer(w, &q, &f); break;
+	case HC_MSG_split_r:
+	case HC_MSG_batch_r: job_split_answer(w, proc, &q, &f); break;
+	case HC_MSG_done: got_done(w, proc, &q, &f); break;
 	case HC_MSG_error: got_error(w, proc, &q, &f); break;
 	default: job_broken(w, "an answer of the unknown type %u", f.head.type);
 	}
@@ -551,7 +596,7 @@ void job_proc_notify(struct job_world *w, uint32_t node, const struct hc_action 
 		return;
 	job_want(w, !hc_frame_next(&at, &left, &f) && !left && f.head.type == HC_MSG_event);
 	job_want(w, !hc_decode(&hc_desc_event, HC_PROTO_MAX, f.body, f.body_len, &m));
-	if (m.state >= HC_W_domain_state_DAMAGED)
+	if (m.state >= HC_W_domain_state_DAMAGED || m.channel)
 		job_proc_wake(w, proc, 1000);
 }
 
@@ -598,6 +643,43 @@ static bool all_begun(const struct job *g, uint64_t id, uint64_t number)
 	return true;
 }
 
+/* Where it looks, as it was told: the slot, if that says the tag. */
+static const struct job_record *record_of(struct job_world *w, const struct job_rank *r)
+{
+	const uint32_t node = w->procs[r->proc].node;
+	const struct job_record *rec = &w->nodes[node].records[r->slot];
+
+	if (rec->tag != r->tag || !rec->id)
+		return job_record(w, node,
+				  r->id); /* it will be told another slot, or that it is over */
+	if (rec->id == r->id)
+		return rec;
+	if (rec->life == r->life)
+		job_broken(
+			w,
+			"node %u: rank of %016llx epoch %u would take the record of %016llx for it",
+			node, (unsigned long long)r->id, r->epoch, (unsigned long long)rec->id);
+	return NULL;
+}
+
+/* All that take part in a collective were admitted to it in one epoch. */
+static void begin_op(struct job_world *w, struct job_rank *r, const struct job_record *rec)
+{
+	struct job_domain *d = job_domain(w, r->id);
+
+	r->begun++;
+	if (r->begun > d->op) {
+		d->op = r->begun;
+		d->op_epoch = rec->epoch;
+	}
+	if (rec->epoch != r->epoch || (r->begun == d->op && rec->epoch != d->op_epoch))
+		job_broken(w,
+			   "node %u: %016llx: #%llu is begun by a member of epoch %u, admitted in "
+			   "epoch %u, and by others in %u",
+			   w->procs[r->proc].node, (unsigned long long)r->id,
+			   (unsigned long long)r->begun, r->epoch, rec->epoch, d->op_epoch);
+}
+
 static bool rank_ops(struct job_world *w, uint32_t job, uint32_t rank)
 {
 	struct job *g = w->jobs[job];
@@ -606,7 +688,7 @@ static bool rank_ops(struct job_world *w, uint32_t job, uint32_t rank)
 
 	if (r->state != RANK_JOINED && r->state != RANK_LEAVING)
 		return r->state < RANK_OUT;
-	rec = job_record(w, w->procs[r->proc].node, r->id);
+	rec = record_of(w, r);
 	if (!rec)
 		return true;
 	if (r->begun > r->ended) {
@@ -619,7 +701,7 @@ static bool rank_ops(struct job_world *w, uint32_t job, uint32_t rank)
 		return true;
 	}
 	if (r->state == RANK_JOINED && may_begin(rec, r) && (rec->cut_set || job_pick(w, 3)))
-		r->begun++;
+		begin_op(w, r, rec);
 	return !is_over(rec);
 }
 
@@ -631,6 +713,7 @@ void job_ops(struct job_world *w, uint32_t job)
 
 	for (i = 0; i < g->nranks && !w->j->bad; i++)
 		more = rank_ops(w, job, i) || more;
+	job_chan_ops(w, job);
 	g->ops = more;
 	if (more)
 		sim_later(w->sim, w->procs[g->ranks[0].proc].node, false,

@@ -34,7 +34,7 @@ static uint32_t any_node(struct job_world *w, uint32_t group)
 
 /* ---- jobs ---- */
 
-static void take_seat(struct job_world *w, uint32_t proc, uint32_t job, uint32_t rank)
+void job_take_seat(struct job_world *w, uint32_t proc, uint32_t job, uint32_t rank)
 {
 	struct job_proc *p = &w->procs[proc];
 
@@ -68,7 +68,7 @@ static bool staff(struct job_world *w, uint32_t job, uint32_t uid)
 				give_back(w, p);
 			return false;
 		}
-		take_seat(w, p, job, i);
+		job_take_seat(w, p, job, i);
 	}
 	return true;
 }
@@ -90,7 +90,7 @@ static bool staff_again(struct job_world *w, uint32_t job)
 			return false;
 	}
 	for (i = 0; i < g->nranks; i++)
-		take_seat(w, old->ranks[i].proc, job, i);
+		job_take_seat(w, old->ranks[i].proc, job, i);
 	return true;
 }
 
@@ -148,10 +148,9 @@ static void plan(struct job_world *w, struct job *g)
 		make_table(w, g);
 }
 
-static void begin_job(struct job_world *w, uint32_t group)
+struct job *job_new(struct job_world *w, uint32_t group, uint32_t nranks)
 {
 	struct job *g = calloc(1, sizeof(*g));
-	uint32_t i;
 
 	if (!g)
 		abort();
@@ -159,7 +158,16 @@ static void begin_job(struct job_world *w, uint32_t group)
 	w->jobs[w->njobs] = g;
 	g->number = w->njobs;
 	g->group = group;
-	g->nranks = w->j->calm ? group_size(w, group) : 2 + job_pick(w, 7);
+	g->nranks = nranks;
+	g->parent = HC_NONE;
+	return g;
+}
+
+static void begin_job(struct job_world *w, uint32_t group)
+{
+	struct job *g = job_new(w, group, w->j->calm ? group_size(w, group) : 2 + job_pick(w, 7));
+	uint32_t i;
+
 	if (w->j->calm || job_pick(w, 4) || !staff_again(w, g->number)) {
 		if (!staff(w, g->number, 1000 + job_pick(w, 2))) {
 			free(g);
@@ -169,6 +177,8 @@ static void begin_job(struct job_world *w, uint32_t group)
 	w->njobs++;
 	w->j->began++;
 	plan(w, g);
+	job_split_plan(w, g->number);
+	job_chan_plan(w, g->number);
 	for (i = 0; i < g->nranks; i++)
 		job_proc_wake(w, g->ranks[i].proc, 0);
 }
@@ -294,6 +304,7 @@ static void boot(struct job_world *w, uint32_t node)
 	job_line(w, node, "the daemon starts%s", n->fresh ? ", of a new boot" : "");
 	n->down = false;
 	sim_start(w->sim, node, n->fresh);
+	job_chan_started(w, node);
 }
 
 static void one_process(struct job_world *w, uint32_t node, bool dies)
@@ -445,8 +456,10 @@ static void act(struct sim *s, uint32_t node, const struct hc_action *a, void *a
 		job_scan(w, node, a);
 	else if (a->kind == HC_ACT_WATCH)
 		watch(w, node, a);
+	else if (a->kind == HC_ACT_REGISTER)
+		job_chan_register(w, node, a);
 	else
-		job_want(w, a->kind == HC_ACT_SYNC || a->kind == HC_ACT_REGISTER);
+		job_want(w, a->kind == HC_ACT_SYNC);
 }
 
 /* ---- a run ---- */
@@ -459,9 +472,9 @@ static void limits(const struct jobs *j, struct hc_limits *l)
 	l->ranks_per_domain = JOB_RANKS;
 	l->devices = JOB_DEVICES;
 	l->ended = 32;
-	l->links = 1;
-	l->requests = l->pieces = 4;
-	l->channels = l->wants = 4;
+	l->links = JOB_LINKS;
+	l->requests = l->pieces = 2 * JOB_CHANNELS;
+	l->channels = l->wants = JOB_CHANNELS;
 	l->values = 4;
 	l->peers = 2 * JOB_GROUP;
 	l->paths = l->peers * 2;
@@ -515,6 +528,20 @@ static void start(struct job_world *w)
 	}
 }
 
+/* Two that answer each other's answers talk as fast as the wire lets them. */
+static void check_talk(struct job_world *w)
+{
+	const uint64_t now = sim_now(w->sim), events = sim_events(w->sim);
+
+	if (now - w->talk_at < SIM_S)
+		return;
+	if (events - w->talked > 4000 + 500ull * w->j->nodes)
+		job_broken(w, "%" PRIu64 " events in a second: words go round in a circle",
+			   events - w->talked);
+	w->talk_at = now;
+	w->talked = events;
+}
+
 static void run_for(struct job_world *w, uint64_t ns)
 {
 	const uint64_t end = sim_now(w->sim) + ns;
@@ -523,6 +550,7 @@ static void run_for(struct job_world *w, uint64_t ns)
 		const uint64_t left = end - sim_now(w->sim);
 
 		sim_run(w->sim, left < SIM_S / 10 ? left : SIM_S / 10);
+		check_talk(w);
 	}
 }
 
@@ -577,8 +605,12 @@ static void count(struct job_world *w)
 	uint32_t i;
 
 	for (i = 0; i < w->ndomains; i++) {
-		w->j->formed += w->domains[i].committed;
-		w->j->failed += w->domains[i].cancelled;
+		const struct job_domain *d = &w->domains[i];
+		const bool sub = d->job != HC_NONE && w->jobs[d->job]->parent != HC_NONE;
+
+		w->j->formed += d->committed && !sub;
+		w->j->subs += d->committed && sub;
+		w->j->failed += d->cancelled;
 	}
 }
 

@@ -3,7 +3,8 @@
  * Jobs over many nodes under faults that the seed chooses: domains, with what uses them.
  *
  * The simulation of nodes (simnet.h) gets clients. A job is a domain: ranks on several nodes, each
- * of a process, that join by root info or by rank table, run collectives, and leave, destroy,
+ * of a process, that join by root info or by rank table, run collectives, split it or make
+ * sub-domains of it, singly or in batches, take channels and give them back, and leave, destroy,
  * abort or die. A process keeps to what the library does: it reads the state record before it
  * begins an operation, repeats a join whose session was lost, comes back to its seats. Nodes stand
  * in groups of eight neighbours, and a job is of one group, so that a cluster may be large while
@@ -17,11 +18,16 @@
  *   what a record says is stored before; its numbers rise; no domain is ACTIVE that its home has
  *   not committed, and none is cancelled that it has
  *   a collective that is over was begun by all, and a drain that was not forced left none behind
+ *   the ranks of a split are told the groups that their colours give, under one number each
+ *   a collective is begun in one epoch by all who begin it
+ *   an end of a channel is given once; used + free = total on every link; who uses it from
+ *   both ends was admitted in one epoch
+ *   nodes that have nothing to do say nothing in circles
  *   a core's seats, places, tickets, timers and pools agree with each other
  *
- * Then all is healed, and within JOBS_HEAL_S every request is answered, and every domain has one
- * state on all its nodes, with one first cause. At last all go, and within JOBS_END_S nothing is
- * left in any core.
+ * Then all is healed, and within JOBS_HEAL_S every request is answered, every domain has one state
+ * on all its nodes, with one first cause, and both nodes of a channel have it, or neither. At last
+ * all go, and within JOBS_END_S nothing is left in any core.
  */
 #ifndef HC_JOBS_H
 #define HC_JOBS_H
@@ -42,8 +48,9 @@ struct jobs {
 	FILE *trace;
 	/* out */
 	uint64_t hash, events;
-	uint32_t faults, began, formed, failed,
-		ended; /* jobs: of those that formed, ended by now */
+	uint32_t faults, began, formed, failed;
+	uint32_t subs;               /* sub-domains that formed */
+	uint64_t channels, messages; /* ends given; on channels, by both ends */
 	uint32_t heal_ms, end_ms;
 	uint64_t ops; /* collectives that were completed, over all ranks */
 	bool bad;

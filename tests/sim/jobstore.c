@@ -43,6 +43,8 @@ void job_store_put(struct job_world *w, uint32_t node, const struct hc_action *a
 		job_want(w, !hc_decode(&hc_desc_domain_row, HC_PROTO_MAX, a->bytes, a->len, &row));
 		r.state = row.state;
 		r.home = hc_index_find(&c->home_by_id, r.id) != HC_NONE;
+	}
+	if (r.what == HC_PUT_DOMAIN || r.what == HC_PUT_CHANNEL) {
 		r.bytes = malloc(a->len);
 		if (!r.bytes)
 			abort();
@@ -73,14 +75,23 @@ static void apply(struct job_world *w, uint32_t node, const struct job_row *r)
 	struct job_node *n = &w->nodes[node];
 	struct job_domain *d;
 
-	if (r->what != HC_PUT_DOMAIN && r->what != HC_DEL_DOMAIN)
+	if (r->what == HC_ADD_EVENT)
 		return;
 	drop_row(n, r->id);
-	if (r->what == HC_DEL_DOMAIN)
+	if (r->what == HC_DEL_CHANNEL)
 		return;
+	if (r->what == HC_PUT_CHANNEL) {
+		n->rows = sim_grow(n->rows, n->nrows, &n->rows_cap, sizeof(*n->rows));
+		n->rows[n->nrows++] = *r;
+		return;
+	}
+	d = job_domain(w, r->id);
+	if (r->what == HC_DEL_DOMAIN) {
+		d->gave_up |= (uint8_t)(1u << node % JOB_GROUP);
+		return;
+	}
 	n->rows = sim_grow(n->rows, n->nrows, &n->rows_cap, sizeof(*n->rows));
 	n->rows[n->nrows++] = *r;
-	d = job_domain(w, r->id);
 	if (!r->home)
 		return;
 	if (!d->committed)
@@ -135,6 +146,7 @@ void job_store_end(struct job_world *w, uint32_t node, bool boot)
 	n->nrows = 0;
 	n->boots++;
 	memset(n->records, 0, sizeof(n->records));
+	memset(n->registers, 0, sizeof(n->registers));
 }
 
 void job_store_free(struct job_node *n)
@@ -171,8 +183,15 @@ void job_boot(struct sim *s, uint32_t node, void *arg)
 
 		sim_feed(s, node, &dev);
 	}
-	for (i = 0; i < n->nrows; i++) {
-		ev.u.row = (struct hc_str){(const char *)n->rows[i].bytes, n->rows[i].len};
+	job_chan_links(w, node);
+	for (i = 0; i < 2 * n->nrows; i++) {
+		const struct job_row *r = &n->rows[i % n->nrows];
+
+		/* domains, then channels */
+		if ((r->what == HC_PUT_CHANNEL) != (i >= n->nrows))
+			continue;
+		ev.kind = r->what == HC_PUT_CHANNEL ? HC_EV_CHANNEL_ROW : HC_EV_ROW;
+		ev.u.row = (struct hc_str){(const char *)r->bytes, r->len};
 		sim_feed(s, node, &ev);
 	}
 	w->booting = false;

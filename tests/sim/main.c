@@ -26,8 +26,8 @@
 
 struct sums {
 	uint64_t hash, events, bad, faults;
-	uint32_t longest, lines;             /* of paths */
-	uint64_t began, formed, failed, ops; /* of jobs */
+	uint32_t longest, lines;                                       /* of paths */
+	uint64_t began, formed, subs, failed, ops, channels, messages; /* of jobs */
 };
 
 struct plan {
@@ -94,6 +94,9 @@ static void run_jobs(const struct plan *p, uint64_t seed, struct sums *sum)
 	sum->faults += j.faults;
 	sum->began += j.began;
 	sum->formed += j.formed;
+	sum->subs += j.subs;
+	sum->channels += j.channels;
+	sum->messages += j.messages;
 	sum->failed += j.failed;
 	sum->ops += j.ops;
 	if (!j.bad)
@@ -186,10 +189,12 @@ int main(int argc, char **argv)
 	if (p.jobs)
 		printf("%" PRIu64 " seeds, %u nodes, %" PRIu64 " events, hash %016" PRIx64
 		       ", %" PRIu64 " broken, agreement after %u ms at most; %" PRIu64
-		       " faults, %" PRIu64 " domains begun, %" PRIu64 " formed, %" PRIu64
-		       " cancelled, %" PRIu64 " operations\n",
+		       " faults, %" PRIu64 " domains begun, %" PRIu64 " formed, with %" PRIu64
+		       " sub-domains, %" PRIu64 " cancelled, %" PRIu64 " operations, %" PRIu64
+		       " ends of channels, %" PRIu64 " messages\n",
 		       p.seeds, p.nodes, jobs.events, jobs.hash, jobs.bad, jobs.longest,
-		       jobs.faults, jobs.began, jobs.formed, jobs.failed, jobs.ops);
+		       jobs.faults, jobs.began, jobs.formed, jobs.subs, jobs.failed, jobs.ops,
+		       jobs.channels, jobs.messages);
 	fprintf(stderr, "in %.1f s\n", now_s() - began);
 	return paths.bad || jobs.bad ? 1 : 0;
 }

@@ -52,10 +52,10 @@ try() {
 while read -r name rest; do
 	case $name in '#'* | '') continue ;; esac
 	[ -z "$only" ] || [ "$only" = "$name" ] || continue
-	# killers are words of core_, or options; the rest of the line is for people
+	# killers are words of core_ and admit_, or options; the rest of the line is for people
 	killers=()
 	for word in $rest; do
-		case $word in --jobs | --paths | core_*) killers+=("$word") ;; *) break ;; esac
+		case $word in --jobs | --paths | core_* | admit_*) killers+=("$word") ;; *) break ;; esac
 	done
 	count=$((count + 1))
 	try "$name" "${killers[@]}" || alive=$((alive + 1))

@@ -730,7 +730,46 @@ START_TEST(prepared_and_the_home_does_not_come)
 	if (committed) {
 		ck_assert_int_eq(rank[0].code, 0);
 		ck_assert_int_eq(state_of(0), HC_W_domain_state_DAMAGED);
+		ck_assert_msg(strstr(world_record(&w, 0, id)->cause,
+				     "on node b, aborted: its node had given the domain up"),
+			      "%s", world_record(&w, 0, id)->cause);
 	}
+	all_die();
+}
+END_TEST
+
+/* Its home had committed, and the domain has ended since: that is what the ranks are told. */
+START_TEST(prepared_and_it_is_over)
+{
+	uint32_t r;
+
+	nodes = 2;
+	doing = DO_DESTROY;
+	seed = 1;
+	start();
+	w.hold[0][1] = true;
+	for (r = 0; r < RANKS; r++)
+		join(r);
+	while (strcmp(world_next_name(&w, 0, 1), "commit") != 0)
+		ck_assert(world_carry(&w, 0, 1));
+	id = rank[0].cl->id;
+	hold(true);
+	lose_all();
+	w.hold_store[0] = false;
+	world_destroy(&w, rank[0].cl, id);
+	world_advance(&w, 40000);
+	ck_assert_int_eq(state_of(0), HC_W_domain_state_DESTROYED);
+	world_restart(&w, 1);
+	rank[1].cl = connect_rank(1);
+	join(1); /* as its library does that was not answered */
+	lose_all();
+	hold(false);
+	meet(0, 1);
+	meet(1, 0);
+	world_advance(&w, 100);
+	ck_assert_int_eq(rank[1].cl->code, HC_E_GONE);
+	ck_assert_uint_eq(rank[1].cl->event_kind, HC_W_event_code_DOMAIN_DESTROYED);
+	ck_assert_uint_eq(w.core[1]->nseats, 0);
 	all_die();
 }
 END_TEST
@@ -746,6 +785,7 @@ static void add(TCase *c)
 	tcase_add_test(c, nodes_come_back_one_by_one_after_a_drain);
 	tcase_add_loop_test(c, the_other_one_was_reborn_meanwhile, 0, 2);
 	tcase_add_loop_test(c, prepared_and_the_home_does_not_come, 0, 4);
+	tcase_add_test(c, prepared_and_it_is_over);
 	tcase_add_loop_test(c, killed_while_a_rank_leaves, 0, 8 * seeds);
 	tcase_add_loop_test(c, killed_while_it_is_destroyed, 0, 8 * seeds);
 	tcase_add_loop_test(c, killed_while_it_drains, 0, 8 * seeds);

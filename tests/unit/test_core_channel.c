@@ -347,6 +347,37 @@ START_TEST(a_gang_of_ends_and_new_ones_waits_for_both)
 }
 END_TEST
 
+/* The place that a refusal keeps is for the channel that was not there; when all that was there has
+ * gone, the same call needs one more. (The daemon once ended itself over the difference.) */
+START_TEST(a_place_does_for_as_many_channels_as_it_was_kept_for)
+{
+	const struct world_piece gang[2] = {
+		{.peer = 1, .mbps = 100, .type = HC_W_link_type_HCCS, .flags = 1},
+		{.peer = 1, .mbps = 600, .type = HC_W_link_type_HCCS, .flags = 1}};
+	struct world_piece far = {
+		.peer = 0, .back_mbps = 300, .type = HC_W_link_type_HCCS, .flags = 1};
+	uint64_t held, there;
+
+	start(2);
+	acquire(rank[0], 0, 1, 300, false);
+	held = rank[0]->grants[0].channel;
+	world_acquire(&w, rank[1], domain, 1, &far, 1, false, 0, 0);
+	ck_assert_uint_eq(rank[1]->grants[0].channel, held);
+	far.back_mbps = 100;
+	world_acquire(&w, rank[1], domain, 1, &far, 1, false, 0, 0);
+	ck_assert_uint_eq(rank[1]->ngrants, 1);
+	there = rank[1]->grants[0].channel;
+	world_acquire(&w, rank[0], domain, 0, gang, 2, false, 0, 0);
+	ck_assert_int_eq(rank[0]->code, HC_E_AGAIN);
+	world_release(&w, rank[0], held, 0);
+	world_release(&w, rank[1], there, 1);
+	world_acquire(&w, rank[0], domain, 0, gang, 2, false, 0, 0);
+	ck_assert_int_eq(rank[0]->code, 0);
+	ck_assert_uint_eq(rank[0]->ngrants, 2);
+	finish();
+}
+END_TEST
+
 START_TEST(a_lower_class_is_asked_to_yield)
 {
 	struct world_client *high[2];
@@ -708,6 +739,7 @@ static void add(TCase *c)
 	tcase_add_test(c, what_no_link_could_carry_is_said_at_once);
 	tcase_add_test(c, a_gang_is_had_whole_or_not_at_all);
 	tcase_add_test(c, a_gang_of_ends_and_new_ones_waits_for_both);
+	tcase_add_test(c, a_place_does_for_as_many_channels_as_it_was_kept_for);
 	tcase_add_test(c, a_lower_class_is_asked_to_yield);
 	tcase_add_test(c, a_death_ends_its_channels_and_serves_who_waits);
 	tcase_add_test(c, a_lost_session_ends_nothing);

@@ -229,6 +229,50 @@ START_TEST(three_beats_that_differ_start_one_comparison)
 }
 END_TEST
 
+static void begin_comparison(struct hc_core *c, void *arg)
+{
+	(void)arg;
+	c->at_rest = false;
+	hc_digest_differs(c, c->net->peers[0].node);
+}
+
+static void count_sums(struct sim *sim, uint32_t node, uint32_t from, uint32_t life,
+		       const struct hc_frame *f, void *arg)
+{
+	uint32_t *count = arg;
+
+	(void)sim;
+	(void)node;
+	(void)from;
+	(void)life;
+	*count += f->head.type == HC_MSG_peer_sum;
+}
+
+/* The answer to the first is on its way, or yet to be made, when the second begins: it is no
+ * question, to be answered in turn, and that one again. */
+START_TEST(a_second_comparison_before_the_first_is_answered)
+{
+	struct sim_args a;
+	uint32_t pages = 0, asker;
+
+	sim_defaults(&a);
+	a.took = count_sums;
+	a.arg = &pages;
+	s = sim_new(&a);
+	sim_start_all(s);
+	sim_know_all(s);
+	sim_run(s, 3 * SIM_S);
+	ck_assert(peering_all_up(s, NULL));
+	asker = hc_peer_chooses(sim_core(s, 0), peering_get(s, 0, 1)) ? 0 : 1;
+	sim_do(s, asker, begin_comparison, NULL);
+	sim_run(s, 1000);
+	sim_do(s, asker, begin_comparison, NULL);
+	sim_run(s, SIM_S);
+	ck_assert_uint_eq(pages, 4);
+	sim_free(s);
+}
+END_TEST
+
 static void add(TCase *t)
 {
 	tcase_add_test(t, what_both_know_is_in_both_digests);
@@ -237,6 +281,7 @@ static void add(TCase *t)
 	tcase_add_test(t, when_nothing_differs_nothing_follows);
 	tcase_add_test(t, many_are_compared_in_pages);
 	tcase_add_test(t, three_beats_that_differ_start_one_comparison);
+	tcase_add_test(t, a_second_comparison_before_the_first_is_answered);
 }
 
 int main(void)

@@ -5,6 +5,8 @@
  * Ranks 0 and 2 are on node a, which is the home, ranks 1 and 3 on node b. What one node cannot
  * give is let go by the other; whoever ends a channel ends it on both.
  */
+#include "again.h"
+#include "away.h"
 #include "channel.h"
 #include "suite.h"
 #include "world.h"
@@ -15,6 +17,7 @@ static struct world w;
 static struct world_table t;
 static struct world_client *rank[4];
 static uint64_t domain;
+static uint32_t victim_node;
 
 /* Everybody goes; nothing is left. */
 static void finish(void)
@@ -24,9 +27,26 @@ static void finish(void)
 	for (i = 0; i < w.nclients; i++)
 		if (w.clients[i]->open)
 			world_die(&w, w.clients[i]);
+	for (i = 0; i < 4; i++)
+		world_dead(&w, i % 2, 100 + i); /* who has not come back to a restarted daemon */
 	world_advance(&w, 60000);
 	world_check_empty(&w);
 	world_end(&w);
+}
+
+static void join_all(void)
+{
+	uint32_t i;
+
+	world_table(&t, 4, 2);
+	for (i = 0; i < 4; i++)
+		rank[i] = world_client(&w, i % 2, 100 + i, 1000, HC_W_role_MEMBER);
+	for (i = 0; i < 4; i++)
+		world_join_table(&w, rank[i], &t, i);
+	for (i = 0; i < 4; i++)
+		ck_assert_int_eq(rank[i]->code, 0);
+	domain = rank[0]->id;
+	world_forget(&w);
 }
 
 /* Each device has a way out of its node of 1,000 MB/s, which is its only link. */
@@ -45,15 +65,7 @@ static void start_two(void)
 		world_link(&w, 0, &out);
 		world_link(&w, 1, &out);
 	}
-	world_table(&t, 4, 2);
-	for (i = 0; i < 4; i++)
-		rank[i] = world_client(&w, i % 2, 100 + i, 1000, HC_W_role_MEMBER);
-	for (i = 0; i < 4; i++)
-		world_join_table(&w, rank[i], &t, i);
-	for (i = 0; i < 4; i++)
-		ck_assert_int_eq(rank[i]->code, 0);
-	domain = rank[0]->id;
-	world_forget(&w);
+	join_all();
 }
 
 static void across(struct world_client *cl, uint32_t from, uint32_t peer, uint32_t mbps,
@@ -184,8 +196,198 @@ START_TEST(a_death_is_told_across)
 }
 END_TEST
 
+/* What joins any two ranks of a node does not reach the other node, but its way out does. */
+START_TEST(memory_ends_where_the_node_does)
+{
+	struct hc_link_fact shm = {.type = HC_W_link_type_SHM,
+				   .a = HC_NONE,
+				   .b = HC_NONE,
+				   .mbps = 20000,
+				   .vcs = 8,
+				   .present = true},
+			    out = shm;
+	uint32_t i;
+
+	world_start(&w, 2);
+	for (i = 0; i < 2; i++)
+		world_link(&w, i, &shm);
+	join_all();
+	across(rank[0], 0, 1, 100, 0, false);
+	ck_assert_int_eq(rank[0]->code, HC_E_LINK_UNAVAILABLE);
+	across(rank[0], 0, 2, 100, 0, false);
+	ck_assert_int_eq(rank[0]->code, 0);
+	ck_assert_uint_eq(rank[0]->grants[0].type, HC_W_link_type_SHM);
+	out.type = HC_W_link_type_ETH;
+	out.a = HC_END_NET;
+	out.mbps = 1000;
+	for (i = 0; i < 2; i++)
+		world_link(&w, i, &out);
+	across(rank[0], 0, 1, 500, 200, false);
+	ck_assert_int_eq(rank[0]->code, 0);
+	ck_assert_uint_eq(rank[0]->grants[0].type, HC_W_link_type_ETH);
+	/* all devices of the node share it, each way for itself */
+	across(rank[2], 2, 3, 400, 0, false);
+	ck_assert_int_eq(rank[2]->code, HC_E_AGAIN);
+	ck_assert_ptr_nonnull(strstr(rank[2]->text, "link eth:out has 500 of 800 MB/s"));
+	across(rank[2], 2, 3, 300, 600, false);
+	ck_assert_int_eq(rank[2]->code, 0);
+	/* and within the node nobody leaves it */
+	across(rank[1], 1, 3, 2000, 0, false);
+	ck_assert_int_eq(rank[1]->code, 0);
+	ck_assert_uint_eq(rank[1]->grants[0].type, HC_W_link_type_SHM);
+	finish();
+}
+END_TEST
+
+/* ---- a daemon is killed ---- */
+
+static uint32_t granted(uint32_t node)
+{
+	return w.core[node]->chan->granted;
+}
+
+static uint32_t used_mbps(uint32_t node)
+{
+	struct hc_admit_use use;
+	uint32_t i, sum = 0;
+
+	for (i = 0; i < w.core[node]->nlinks; i++) {
+		hc_admit_link_use(w.core[node]->admit, i, &use);
+		sum += use.used_mbps[0] + use.used_mbps[1];
+	}
+	return sum;
+}
+
+/* One channel of 500 and 200 MB/s from rank 0 on a to rank 1 on b; both ends are open. */
+static uint64_t one_across(void)
+{
+	uint64_t id;
+
+	start_two();
+	across(rank[0], 0, 1, 500, 200, false);
+	id = rank[0]->grants[0].channel;
+	world_open(&w, rank[0], id, 0);
+	across(rank[1], 1, 0, 200, 500, false);
+	ck_assert_uint_eq(rank[1]->grants[0].channel, id);
+	world_open(&w, rank[1], id, 1);
+	world_forget(&w);
+	return id;
+}
+
+/* What is on its way is lost while `victim` is away; `meanwhile` happens on the other node. */
+static void killed(uint32_t victim, void (*meanwhile)(uint64_t id), uint64_t id)
+{
+	uint32_t i;
+
+	w.hold[0][1] = w.hold[1][0] = true;
+	if (meanwhile)
+		meanwhile(id);
+	while (world_drop(&w, 0, 1) || world_drop(&w, 1, 0))
+		;
+	world_restart(&w, victim);
+	w.hold[0][1] = w.hold[1][0] = false;
+	for (i = 0; i < 2; i++) {
+		hc_away_back(w.core[i], w.node_of[i][!i], 1000 + !i);
+		hc_again(w.core[i], w.node_of[i][!i]);
+	}
+	world_settle(&w);
+}
+
+START_TEST(a_restart_takes_its_end_back)
+{
+	const uint64_t id = one_across();
+	uint32_t i;
+
+	killed((uint32_t)_i, NULL, id);
+	for (i = 0; i < 2; i++) {
+		ck_assert_uint_eq(granted(i), 1);
+		ck_assert_uint_eq(used_mbps(i), 700);
+		ck_assert_ptr_nonnull(hc_channel_by_id(w.core[i], id));
+	}
+	finish();
+}
+END_TEST
+
+static void other_end_goes(uint64_t id)
+{
+	const uint32_t r = victim_node ? 0 : 1;
+
+	world_release(&w, rank[r], id, r);
+}
+
+/* ... while it was away, and what was said of it is lost. */
+START_TEST(an_end_that_went_meanwhile_is_over)
+{
+	const uint64_t id = one_across();
+	uint32_t i;
+
+	victim_node = (uint32_t)_i;
+	killed(victim_node, other_end_goes, id);
+	for (i = 0; i < 2; i++) {
+		ck_assert_uint_eq(granted(i), 0);
+		ck_assert_uint_eq(used_mbps(i), 0);
+	}
+	finish();
+}
+END_TEST
+
+static void way_is_described_no_more(uint64_t id)
+{
+	uint32_t i;
+
+	(void)id;
+	for (i = 0; i < w.nlinks[victim_node]; i++)
+		w.links[victim_node][i].lane = 7;
+}
+
+/* ... and it has no link any more for the end that it had: the other hears that it is over. */
+START_TEST(an_end_that_is_not_taken_back_is_told)
+{
+	const uint64_t id = one_across();
+	uint32_t i, r;
+
+	victim_node = (uint32_t)_i;
+	r = victim_node ? 0 : 1;
+	killed(victim_node, way_is_described_no_more, id);
+	for (i = 0; i < 2; i++) {
+		ck_assert_uint_eq(granted(i), 0);
+		ck_assert_uint_eq(used_mbps(i), 0);
+	}
+	ck_assert_uint_eq(rank[r]->event_kind, HC_W_event_code_CHANNEL_REVOKED);
+	ck_assert_uint_eq(rank[r]->event_channel, id);
+	finish();
+}
+END_TEST
+
+/* A rank waits for the first word of a home that is lost; what gangs have here is none of its
+ * business. (The daemon once ended itself over that.) */
+START_TEST(a_forming_domain_has_nothing_of_a_gang)
+{
+	struct world_client *const late = (start_two(), rank[1]);
+
+	across(rank[0], 0, 1, 100, 0, false);
+	ck_assert_uint_eq(rank[0]->ngrants, 1);
+	hc_away_back(w.core[1], w.node_of[1][0], 1000);
+	w.hold[1][0] = true;
+	w.opt.name = "another";
+	world_table(&t, 2, 2);
+	world_join_table(&w, late, &t, 1);
+	ck_assert(world_waits(late));
+	hc_away_back(w.core[1], w.node_of[1][0], 777);
+	world_advance(&w, 1);
+	ck_assert_int_eq(late->code, HC_E_PEER_LOST);
+	world_hold(&w, 1, 0, false);
+	finish();
+}
+END_TEST
+
 static void add(TCase *c)
 {
+	tcase_add_test(c, a_forming_domain_has_nothing_of_a_gang);
+	tcase_add_loop_test(c, a_restart_takes_its_end_back, 0, 2);
+	tcase_add_loop_test(c, an_end_that_went_meanwhile_is_over, 0, 2);
+	tcase_add_loop_test(c, an_end_that_is_not_taken_back_is_told, 0, 2);
+	tcase_add_test(c, memory_ends_where_the_node_does);
 	tcase_add_test(c, a_gang_over_two_nodes_is_had_on_both);
 	tcase_add_test(c, what_one_node_refuses_is_let_go_by_the_other);
 	tcase_add_test(c, both_ends_ask_at_the_same_time);

@@ -379,6 +379,51 @@ START_TEST(an_address_that_leads_to_ourselves_is_marked)
 }
 END_TEST
 
+static const struct hc_link_fact *way_out(void)
+{
+	const struct hc_core *c = sim_core(s, 0);
+	uint32_t i;
+
+	for (i = 0; i < c->nlinks; i++)
+		if (c->link_facts[i].a == HC_END_NET)
+			return &c->link_facts[i];
+	return NULL;
+}
+
+/* Of all that are used, as long as each says it; those of last resort only alone. */
+START_TEST(the_way_out_has_the_speed_of_its_ports)
+{
+	struct hc_port_fact first = port(2, "eth0", HC_W_port_kind_ETHER);
+	struct hc_port_fact second = port(3, "eth1", HC_W_port_kind_ETHER);
+	struct hc_port_fact docker = port(6, "docker0", HC_W_port_kind_BRIDGE);
+
+	start(1, 0, 16);
+	ck_assert(way_out() && !way_out()->mbps);
+	ck_assert_str_eq(way_out()->mbps_source, "unknown");
+	add4(&docker, 172, 17, 0, 1);
+	docker.mbps = 7;
+	tell(0, &docker);
+	ck_assert_uint_eq(way_out()->mbps, 7);
+	add4(&first, 10, 1, 0, 1);
+	add4(&first, 10, 2, 0, 1);
+	tell(0, &first);
+	ck_assert_uint_eq(way_out()->mbps, 1000);
+	ck_assert_str_eq(way_out()->via, "eth0");
+	add4(&second, 10, 3, 0, 1);
+	tell(0, &second);
+	ck_assert_uint_eq(way_out()->mbps, 2000);
+	ck_assert_str_eq(way_out()->via, "eth0, eth1");
+	second.mbps = 0;
+	tell(0, &second);
+	ck_assert_uint_eq(way_out()->mbps, 0);
+	second.up = false;
+	tell(0, &second);
+	ck_assert_uint_eq(way_out()->mbps, 1000);
+	ck_assert_str_eq(way_out()->mbps_source, "netlink");
+	end();
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("core_port");
@@ -390,6 +435,7 @@ int main(void)
 	tcase_add_test(t, without_any_the_warning_lists_them_all);
 	tcase_add_test(t, a_full_table_lets_go_of_what_is_of_no_use);
 	tcase_add_test(t, load_is_that_of_the_fuller_direction);
+	tcase_add_test(t, the_way_out_has_the_speed_of_its_ports);
 	tcase_add_test(t, peers_hear_of_ports_that_come_and_go);
 	tcase_add_test(t, a_port_that_was_gone_for_a_hello_alone_is_announced_again);
 	tcase_add_test(t, a_port_that_comes_after_the_hello_is_announced_to_who_reads_that_late);

@@ -332,8 +332,12 @@ START_TEST(a_death_that_was_told_and_not_stored_is_found_again)
 	ck_assert_uint_eq(cl[0]->event_kind, HC_W_event_code_RANK_DIED);
 	ck_assert_uint_eq(cl[0]->event_pid, 101);
 	world_restart(&w, 0); /* stored by now */
-	ck_assert_uint_eq(state_of(id), HC_W_domain_state_DAMAGED);
-	ck_assert_str_eq(world_record(&w, 0, id)->cause, before.cause);
+	after = *world_record(&w, 0, id);
+	ck_assert_uint_eq(after.state, HC_W_domain_state_DAMAGED);
+	ck_assert_uint_eq(after.cause_kind, HC_W_event_code_RANK_DIED);
+	ck_assert_uint_eq(after.cause_rank, 1);
+	ck_assert_uint_eq(after.cause_pid, 101);
+	ck_assert_str_eq(after.cause, before.cause);
 	all_die();
 	end();
 }

@@ -7,6 +7,7 @@
  * a home that is lost in the middle, ends it for all who wait, with the reason, at once; what is
  * asked a second time is answered as the first time; and nothing stays behind.
  */
+#include "again.h"
 #include "away.h"
 #include "pages.h"
 #include "suite.h"
@@ -322,6 +323,33 @@ START_TEST(lists_differ_between_nodes)
 }
 END_TEST
 
+/* Two ranks of one node list different things, and their words are lost: said again, they differ
+ * still. */
+START_TEST(lists_that_differ_are_said_again)
+{
+	static const uint32_t one[] = {0, 1, 2, 3}, two[] = {0, 2, 1, 3};
+	uint32_t i;
+
+	form(2, 4);
+	w.hold[1][0] = true;
+	world_sub(&w, m[1], parent, 1, 3, one, 4);
+	world_sub(&w, m[3], parent, 3, 3, two, 4);
+	while (world_drop(&w, 1, 0))
+		;
+	world_sub(&w, m[0], parent, 0, 3, one, 4);
+	world_sub(&w, m[2], parent, 2, 3, one, 4);
+	hc_again(w.core[1], w.node_of[1][0]);
+	world_hold(&w, 1, 0, false);
+	world_settle(&w);
+	for (i = 0; i < 4; i++) {
+		ck_assert(!world_waits(m[i]));
+		ck_assert_int_eq(m[i]->code, HC_E_MISMATCH);
+	}
+	ck_none_forms();
+	all_die();
+}
+END_TEST
+
 /* ---- the parent is no more, or not just now ---- */
 
 /* A rank dies whose word or arrival is wanted yet: nobody waits for the limit. */
@@ -571,6 +599,29 @@ START_TEST(an_answer_that_was_lost_is_given_again)
 }
 END_TEST
 
+/* A number is of one group: also when the home's daemon has begun anew between two splits. */
+START_TEST(a_number_is_not_given_twice)
+{
+	uint64_t first;
+	uint32_t i;
+
+	form(2, 2);
+	for (i = 0; i < 2; i++)
+		world_split(&w, m[i], parent, i, 0, 0);
+	first = m[1]->sub_id;
+	world_restart(&w, 0);
+	m[0] = member(0, 100);
+	world_attach(&w, m[0], parent, 0);
+	ck_assert_int_eq(m[0]->code, 0);
+	for (i = 0; i < 2; i++)
+		world_split(&w, m[i], parent, i, 0, 0);
+	ck_assert(!world_waits(m[0]) && m[0]->ngroup == 2);
+	ck_assert_uint_eq(m[0]->sub_id, m[1]->sub_id);
+	ck_assert(first && m[1]->sub_id != first);
+	all_die();
+}
+END_TEST
+
 /* Answers are kept only while there is room: other splits go first. */
 START_TEST(kept_answers_are_in_nobodys_way)
 {
@@ -622,6 +673,28 @@ START_TEST(a_sub_domain_asked_for_again)
 }
 END_TEST
 
+/* Of two items the second is asked for again: its rank gets another block, which is new to the row
+ * that this node has of it, and is written while the item is looked at. */
+START_TEST(a_batch_asked_for_again_in_part)
+{
+	static const uint32_t same[] = {0, 1, WORLD_END};
+	const struct world_item items[] = {{8, NULL, same}, {9, NULL, same}};
+	uint64_t second;
+
+	form(2, 2);
+	world_batch(&w, m[0], parent, items, 2);
+	world_batch(&w, m[1], parent, items, 2);
+	second = m[1]->made[1];
+	ck_assert(second && second == m[0]->made[1]);
+	reconnect(1);
+	world_batch(&w, m[1], parent, &items[1], 1);
+	ck_assert(!world_waits(m[1]));
+	ck_assert_uint_eq(m[1]->codes[0], 0);
+	ck_assert_uint_eq(m[1]->made[0], second);
+	all_die();
+}
+END_TEST
+
 static void add(TCase *c)
 {
 	tcase_add_test(c, two_colours_across_nodes);
@@ -631,6 +704,7 @@ static void add(TCase *c)
 	tcase_add_test(c, a_batch_of_a_hundred_over_two_nodes);
 	tcase_add_test(c, a_batch_with_one_list_that_differs);
 	tcase_add_test(c, lists_differ_between_nodes);
+	tcase_add_test(c, lists_that_differ_are_said_again);
 	tcase_add_test(c, a_rank_dies_before_it_speaks);
 	tcase_add_test(c, a_rank_dies_before_its_sub_domain_formed);
 	tcase_add_test(c, a_node_is_lost_before_its_ranks_speak);
@@ -641,8 +715,10 @@ static void add(TCase *c)
 	tcase_add_test(c, a_split_waits_for_a_node_that_comes_back);
 	tcase_add_test(c, a_word_said_again_counts_once);
 	tcase_add_test(c, an_answer_that_was_lost_is_given_again);
+	tcase_add_test(c, a_number_is_not_given_twice);
 	tcase_add_test(c, kept_answers_are_in_nobodys_way);
 	tcase_add_test(c, a_sub_domain_asked_for_again);
+	tcase_add_test(c, a_batch_asked_for_again_in_part);
 }
 
 int main(void)

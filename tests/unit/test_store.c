@@ -454,8 +454,9 @@ START_TEST(a_file_of_schema_2_is_brought_to_this_one)
 			 0);
 	open_db(BOOT);
 	ck_assert_int_eq(hc_db_begin(db), 0);
-	/* the members were the last field: what follows is of another home, and three arrays */
-	ck_assert_int_eq(hc_db_put_domain(db, 42, row, len - 36), 0);
+	/* the members were the last field: what follows is of another home, three arrays, a cause
+	 */
+	ck_assert_int_eq(hc_db_put_domain(db, 42, row, len - 46), 0);
 	ck_assert_int_eq(hc_db_commit(db), 0);
 	hc_db_close(db);
 	ck_assert_int_eq(sqlite3_open(path, &h), SQLITE_OK);
@@ -470,6 +471,9 @@ START_TEST(a_file_of_schema_2_is_brought_to_this_one)
 		ck_assert_uint_eq(got.members.count, 2);
 		ck_assert_uint_eq(got.far.count + got.at.count + got.gone.count, 0);
 		ck_assert_mem_eq(got.home_id.b, none, 16);
+		ck_assert_uint_eq(got.cause_kind, 0);
+		ck_assert_uint_eq(got.cause_rank, HC_NONE);
+		ck_assert_uint_eq(got.cause_pid, 0);
 		if (k) { /* and it is replaced, not added */
 			ck_assert_int_eq(hc_db_put_domain(db, 42, row, len), 0);
 			ck_assert_int_eq(hc_db_domains(db, take_domain, &got), 0);

@@ -109,7 +109,7 @@ void hc_index_init_(struct hc_index *x, struct hc_mem *m, uint32_t cap, const vo
 			       .at = (uint32_t)at,
 			       .wide = (uint32_t)wide,
 			       .used = BUCKETS_MIN,
-			       .cap = cap + BUCKETS_MIN};
+			       .cap = 2 * cap + BUCKETS_MIN};
 	x->bucket = hc_mem_take(m, x->cap, sizeof(*x->bucket));
 	x->link = hc_mem_take(m, cap, sizeof(*x->link));
 }
@@ -168,8 +168,8 @@ static void grow(struct hc_index *x)
 void hc_index_expect(struct hc_index *x, uint32_t count)
 {
 	hc_assert(!x->count);
-	if (count > x->used)
-		x->used = count < x->cap ? count : x->cap;
+	if (2 * count > x->used)
+		x->used = 2 * count < x->cap ? 2 * count : x->cap;
 }
 
 void hc_index_add_in(struct hc_index *x, uint32_t number)
@@ -177,7 +177,7 @@ void hc_index_add_in(struct hc_index *x, uint32_t number)
 	uint32_t *b;
 
 	hc_assert(!x->link[number]);
-	for (x->count++; x->count > x->used && x->used < x->cap;)
+	for (x->count++; 2 * x->count > x->used && x->used < x->cap;)
 		grow(x);
 	b = &x->bucket[place_of(key_of(x, number), x->used)];
 	x->link[number] = *b < 2 ? 1 : *b;

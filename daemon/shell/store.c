@@ -25,9 +25,8 @@
 
 #define PRUNE_EVERY 4096u /* events */
 #define LAST_ROUNDS 16u
-#define HOLD_BYTES  (64u * 1024u)  /* rows that a transaction waits with for others, at most */
-#define KEEP_BYTES  (16u * 1024u)  /* of a buffer, while there is nothing to store */
-#define RUSH_BYTES  (256u * 1024u) /* of a larger one: mapped by itself, it goes back whole */
+#define HOLD_BYTES  (64u * 1024u) /* rows that a transaction waits with for others, at most */
+#define KEEP_BYTES  (64u * 1024u) /* of a buffer, while there is nothing to store */
 
 struct item {
 	uint64_t seq, id;
@@ -87,11 +86,11 @@ static uint64_t clock_ns(clockid_t clock)
 
 static bool grow(struct buffer *b, size_t need)
 {
-	size_t cap = b->cap ? b->cap : KEEP_BYTES;
+	size_t cap = b->cap ? b->cap : 16384;
 	uint8_t *p;
 
 	while (cap < need)
-		cap = cap < RUSH_BYTES ? RUSH_BYTES : 2 * cap;
+		cap *= 2;
 	if (cap == b->cap)
 		return true;
 	p = realloc(b->bytes, cap);
@@ -346,10 +345,8 @@ static void wait_for_work(struct hc_store *s)
 	if (s->in.used || s->asked || s->stop || (s->again && !s->written) ||
 	    (s->written && !s->hold))
 		return;
-	if (!s->hold) {
-		trim(&s->in);
-		trim(&s->work);
-	}
+	trim(&s->in);
+	trim(&s->work);
 	s->sleeping = true;
 	if (s->state.lost || hc_db_check_due(s->db)) {
 		clock_gettime(CLOCK_MONOTONIC, &until);

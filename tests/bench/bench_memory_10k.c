@@ -91,6 +91,7 @@ int main(void)
 	bench_line_num(&l, "goal_idle_mb", GOAL_IDLE_MB, 1);
 	bench_line_num(&l, "mb", full, 2);
 	bench_line_num(&l, "goal_mb", GOAL_MB, 1);
+	bench_line_num(&l, "mib", full * 1e6 / (1 << 20), 2);
 	bench_line_num(&l, "bytes_each", (full - idle) * 1e6 / DOMAINS, 0);
 	bench_line_num(&l, "mb_with_64_sessions", many, 2);
 	bench_line_bool(&l, "met", idle <= GOAL_IDLE_MB && full <= GOAL_MB);

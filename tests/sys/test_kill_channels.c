@@ -15,88 +15,18 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "chandeath.h"
 #include "ledger.h"
 #include "ranks.h"
 #include "raw.h"
 #include "suite.h"
 
-enum { REFERENCES = 5, CHANNELS = 3, PART_MBPS = 80, LIMIT_MS = 100, KILLS = 100 };
+enum { LIMIT_MS = 100, KILLS = 100 };
+enum { CHANNELS = HC_VICTIM_CHANNELS, PART_MBPS = HC_VICTIM_MBPS };
 
 static struct hc_node node;
 static struct hc_child waiter, victim;
 static int books;
-
-static hcomm_domain joins(struct hcomm_session **s, const char *name)
-{
-	const uint32_t devices[2] = {0, 1};
-	struct hcomm_config config = HCOMM_INIT(struct hcomm_config);
-	hcomm_domain d;
-
-	config.shared = 1;
-	config.name = name;
-	if (hcomm_open(NULL, s) || hcomm_join_all_local(*s, devices, 2, &config, 20000, &d))
-		hc_fail("%s: %s", name, hcomm_last_error());
-	return d;
-}
-
-static struct hcomm_channel_args wants(uint32_t mbps)
-{
-	struct hcomm_channel_args a = HCOMM_INIT(struct hcomm_channel_args);
-
-	a.peer = 1;
-	a.bandwidth_mbps = a.back_mbps = mbps;
-	a.flags = HCOMM_CHANNEL_FROM;
-	a.path_type = HCOMM_LINK_SHM;
-	a.buffer_bytes = 4096;
-	return a;
-}
-
-static int is_a_victim(void *arg, int in, int out)
-{
-	const struct hcomm_channel_args a = wants(PART_MBPS);
-	struct hcomm_op op[REFERENCES];
-	hcomm_channel ch[CHANNELS];
-	struct hcomm_session *s;
-	hcomm_domain d = joins(&s, arg);
-	char x = 1;
-
-	for (unsigned i = 0; i < REFERENCES; i++)
-		if (hcomm_op_begin_rank(d, i & 1, HCOMM_OP_ALL_REDUCE, 64, 0, &op[i]))
-			hc_fail("reference %u: %s", i, hcomm_last_error());
-	for (unsigned i = 0; i < CHANNELS; i++)
-		if (hcomm_channel_acquire(d, &a, 20000, &ch[i]) ||
-		    hcomm_channel_send(ch[i], "in the middle of it", 19, 1000))
-			hc_fail("channel %u: %s", i, hcomm_last_error());
-	hc_tell(out, &x, 1);
-	hc_hear(in, &x, 1, 600000);
-	return 0;
-}
-
-/* Told to, waits for the whole link, says when it has it, and gives it back at the next word. */
-static int waits(void *arg, int in, int out)
-{
-	struct hcomm_channel_args a = wants(CHANNELS * PART_MBPS);
-	struct hcomm_session *s;
-	hcomm_domain d = joins(&s, arg);
-	hcomm_channel ch;
-	uint64_t now;
-	char go = 1;
-
-	a.wait = 1;
-	hc_tell(out, &go, 1);
-	for (hc_hear(in, &go, 1, 600000); go; hc_hear(in, &go, 1, 600000)) {
-		if (hcomm_channel_acquire(d, &a, 60000, &ch))
-			hc_fail("the waiter: %s", hcomm_last_error());
-		now = hc_now_ns();
-		hc_tell(out, &now, sizeof(now));
-		hc_hear(in, &go, 1, 60000);
-		if (hcomm_channel_release(ch))
-			hc_fail("the waiter: %s", hcomm_last_error());
-		hc_tell(out, &go, 1);
-	}
-	hcomm_close(s);
-	return 0;
-}
 
 static bool one_waits(void *ctx)
 {
@@ -123,7 +53,7 @@ static uint64_t kill_one(unsigned number, bool sampling)
 	char name[32], x = 1;
 
 	snprintf(name, sizeof(name), "victim-%u", number);
-	hc_spawn(&victim, is_a_victim, name);
+	hc_spawn(&victim, hc_chandeath_victim, name);
 	hc_child_read(&victim, &x, 1, 20000);
 	hc_child_tell(&waiter, &x, 1);
 	hc_await("the waiter to wait", one_waits, &l, 5000);
@@ -175,11 +105,11 @@ START_TEST(what_a_killed_client_held_is_served_at_once)
 	unsigned fds;
 	char x;
 
-	hc_node_prepare(&node, 2, "orphan_grace_s = 1", "[link any any]\nbandwidth_mbps = 300\n");
+	hc_node_prepare(&node, 2, "orphan_grace_s = 1", HC_CHANDEATH_LINK);
 	setenv("HCOMM_SOCKET", node.socket, 1);
 	hc_node_run(&node);
 	books = hc_ledger_open(&node);
-	hc_spawn(&waiter, waits, (char[]){"waiter"});
+	hc_spawn(&waiter, hc_chandeath_waiter, (char[]){"waiter"});
 	hc_child_read(&waiter, &x, 1, 20000);
 	fds = hc_proc_fds(node.pid);
 	for (unsigned i = 0; i < kills; i++)

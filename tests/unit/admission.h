@@ -20,18 +20,27 @@
 #define SEC 1000000000ull
 #define MS  1000000ull
 
+/* A scheduler is one block of so much, and has pointers into itself. */
+static inline size_t adm_bytes(uint32_t links, uint32_t requests, uint32_t pieces)
+{
+	const struct hc_admit_limits lim = {.links = links, .requests = requests, .pieces = pieces};
+	struct hc_mem m = {0};
+
+	hc_admit_init(&m, &lim);
+	return m.used;
+}
+
 static inline struct hc_admit *adm_new(uint32_t links, uint32_t requests, uint32_t pieces)
 {
 	const struct hc_admit_limits lim = {.links = links, .requests = requests, .pieces = pieces};
+	const size_t bytes = adm_bytes(links, requests, pieces);
 	const struct hc_admit_settings set = {.limit_percent = 80,
 					      .aging_ns = 10 * SEC,
 					      .grant_ttl_ns = 5 * SEC,
 					      .hint_hold_ns = 1 * SEC};
-	struct hc_mem m = {0};
+	struct hc_mem m = {.base = aligned_alloc(64, bytes), .size = bytes};
 	struct hc_admit *s;
 
-	hc_admit_init(&m, &lim);
-	m = (struct hc_mem){.base = aligned_alloc(64, m.used), .size = m.used};
 	memset(m.base, 0, m.size);
 	s = hc_admit_init(&m, &lim); /* the first thing carved, so free(s) frees all */
 	hc_admit_set(s, &set);

@@ -22,8 +22,7 @@
 #ifndef HC_TEST_ADMIT_MODEL_H
 #define HC_TEST_ADMIT_MODEL_H
 
-#include "admission.h"
-#include "admitimp.h"
+#include "admit_judge.h"
 
 #include <stddef.h>
 

@@ -59,58 +59,21 @@ static bool compares;
 
 /* ---- what must hold ---- */
 
-static uint8_t uses(uint32_t number)
-{
-	const struct hc_adm_request *r = &live->request[number];
-	uint32_t i, links = 0;
-
-	for (i = r->first; i < r->first + r->npieces; i++)
-		links |= 1u << live->piece[i].link;
-	return (uint8_t)links;
-}
-
-/* An older one of its owner and class waits there before it. */
-static bool is_second(const struct world *w, uint32_t i)
-{
-	const struct request *a = &script.of[i], *b;
-	uint32_t k;
-
-	for (k = 0; k < REQUESTS; k++) {
-		b = &script.of[k];
-		if (owner_of[k] == owner_of[i] && b->order == a->order && a->links & b->links &&
-		    w->number[k] < w->number[i] &&
-		    live->request[w->number[k]].state == HC_ADMIT_WAITING)
-			return true;
-	}
-	return false;
-}
-
-/* Request i was granted just now, and k is still in a queue of a link that i got. */
-static void judge_pair(const struct world *w, uint32_t i, uint32_t k)
-{
-	const struct hc_adm_request *r = &live->request[w->number[k]];
-	const struct request *a = &script.of[i], *b = &script.of[k];
-	const bool waits = r->state == HC_ADMIT_WAITING, later = w->number[i] > w->number[k];
-	const bool flow = !a->ticket && !live->request[w->number[i]].aged;
-
-	must(!(waits && later && r->arrived + AGING <= w->now) && "an aged one was overtaken");
-	must(!(r->state == HC_ADMIT_AWAITED && later && !a->ticket) &&
-	     "what is saved for a ticket went to one who waits");
-	must(!(waits && later && !a->ticket && owner_of[k] == owner_of[i] &&
-	       b->order == a->order) &&
-	     "an owner's later request came first");
-	must(!(waits && flow && b->order > a->order && b->place != BOTH && !is_second(w, k)) &&
-	     "a lower class came first");
-}
-
 static void judge_grant(const struct world *w, uint32_t i)
 {
-	const uint8_t got = uses(w->number[i]);
-	uint32_t k;
+	const char *wrong;
+	uint32_t k, l;
 
-	for (k = 0; k < REQUESTS; k++)
-		if (k != i && w->number[k] < DONE && script.of[k].links & got)
-			judge_pair(w, i, k);
+	for (k = 0; k < REQUESTS; k++) {
+		if (k == i || w->number[k] >= DONE)
+			continue;
+		for (l = 0; l < LINKS; l++) {
+			wrong = adm_overtaken(live, w->now, l, w->number[i], script.of[i].ticket,
+					      w->number[k], w->number[k] < w->number[i]);
+			if (wrong)
+				ck_abort_msg("script %u (HC_SEED): %s", script.number, wrong);
+		}
+	}
 }
 
 static void judge_state(const struct world *w)

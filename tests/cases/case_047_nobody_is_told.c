@@ -19,7 +19,7 @@
 #include "ranks.h"
 #include "suite.h"
 
-enum { LIMIT = 20000, RANKS = 2, LIMIT_S = 6, DETECTED_MS = 5000 };
+enum { LIMIT = 20000, RANKS = 2, LIMIT_S = 6, DETECTED_MS = 15000 };
 
 static struct hc_lab lab;
 static struct hc_rank r[RANKS];

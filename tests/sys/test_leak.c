@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Create and destroy for ever.
+ * Case 59: create and destroy for ever.
  *
  * One client makes and destroys domains; many clients come, join, take a reference and go, in
  * order or by a kill. After a warm-up of 100 the daemon's descriptors and size are noted; at the

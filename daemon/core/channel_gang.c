@@ -17,7 +17,8 @@
  *
  * The two ends of a pair may ask at the same time. Of one domain no two gangs with a pair in common
  * are under way: the second is held back, and when the first is had its asker is told to look
- * again: the end that it wants is there.
+ * again: the end that it wants is there. So is one whose ask crossed the commit of the other's
+ * channel: its own node, which has that channel by then, does not reserve another one (EXISTS).
  */
 #include "channel.h"
 
@@ -214,6 +215,26 @@ static uint32_t *list(const struct reserving *r)
 	return (uint32_t *)(void *)r->c->scratch;
 }
 
+/* A channel of the other rank that lacks the end which was to be asked for. */
+static struct hc_channel *end_there(struct hc_core *c, const struct hc_channel *ch, unsigned *side)
+{
+	const struct hc_pair *pair = hc_channel_pair_of(c, ch->part, ch->rank[0], ch->rank[1]);
+	struct hc_channel *there;
+	uint32_t n;
+
+	for (n = pair ? hc_list_first(&pair->open) : HC_NONE; n != HC_NONE;
+	     n = hc_list_next(&c->chan->open_links, n)) {
+		there = &c->chan->at[n];
+		*side = there->rank[1] == ch->rank[0];
+		if (there == ch || !hc_channel_lacks(there, *side))
+			continue;
+		/* one that the domain began with, and that did not fit, stays for others */
+		if (!there->reserved || !hc_channel_lacks(there, !*side))
+			return there;
+	}
+	return NULL;
+}
+
 /* The asker's own channel, or a new one. */
 static struct hc_channel *channel_for(struct reserving *r, const struct hc_m_gang_piece *g)
 {
@@ -253,6 +274,7 @@ static int take_pieces(struct reserving *r)
 	struct hc_arr a = r->m->pieces;
 	struct hc_m_gang_piece g;
 	struct hc_channel *ch;
+	unsigned side;
 	int code =
 		hc_user_may_hold(c, r->p->uid, HC_HOLD_CHANNELS, a.count, r->text, sizeof(r->text));
 
@@ -267,6 +289,8 @@ static int take_pieces(struct reserving *r)
 				c->self.name, (unsigned long long)g.channel);
 			return HC_E_LIMIT;
 		}
+		if (ch->want[0] != HC_NONE && end_there(c, ch, &side))
+			return HC_E_EXISTS;
 		list(r)[r->made++] = hc_channel_number(c, ch);
 		c->chan->ask[r->n++] = hc_channel_admit_piece(c, r->p, ch);
 		g.channel = 0; /* another try of the same has the same key */
@@ -455,36 +479,27 @@ void hc_gang_on_commit(struct hc_core *c, uint32_t node, const struct hc_m_gang_
 /* Ends that the other rank's channels lack take the place of what was to be asked for. */
 static const char *look_again(struct hc_core *c, struct hc_want *w)
 {
-	uint32_t i, n, ref;
+	uint32_t i, ref;
 	struct hc_channel *ch, *there;
-	struct hc_pair *pair;
 	unsigned side;
 
 	for (i = 0; i < w->count; i++) {
 		ref = c->chan->refs[w->refs + i];
 		ch = &c->chan->at[REF_CHANNEL(ref)];
-		if (!is_unasked(ch, ref))
+		there = is_unasked(ch, ref) ? end_there(c, ch, &side) : NULL;
+		if (!there)
 			continue;
-		pair = hc_channel_pair_of(c, ch->part, ch->rank[0], ch->rank[1]);
-		for (n = pair ? hc_list_first(&pair->open) : HC_NONE; n != HC_NONE;
-		     n = hc_list_next(&c->chan->open_links, n)) {
-			there = &c->chan->at[n];
-			side = there->rank[1] == ch->rank[0];
-			if (there == ch || !hc_channel_lacks(there, side))
-				continue;
-			if ((ch->mbps[0] && ch->mbps[0] != there->mbps[side]) ||
-			    (ch->mbps[1] && ch->mbps[1] != there->mbps[!side]) ||
-			    (ch->flags & 1) != (there->flags & 1))
-				return "the two ends of a channel want different things: "
-				       "bandwidth_mbps, back_mbps or flags differ";
-			c->chan->refs[w->refs + i] = HC_NONE;
-			ch->want[0] = HC_NONE;
-			w->missing--;
-			hc_channel_free(c, ch);
-			hc_want_ref(c, w, i, there, side);
-			hc_channel_pair(c, there);
-			break;
-		}
+		if ((ch->mbps[0] && ch->mbps[0] != there->mbps[side]) ||
+		    (ch->mbps[1] && ch->mbps[1] != there->mbps[!side]) ||
+		    (ch->flags & 1) != (there->flags & 1))
+			return "the two ends of a channel want different things: "
+			       "bandwidth_mbps, back_mbps or flags differ";
+		c->chan->refs[w->refs + i] = HC_NONE;
+		ch->want[0] = HC_NONE;
+		w->missing--;
+		hc_channel_free(c, ch);
+		hc_want_ref(c, w, i, there, side);
+		hc_channel_pair(c, there);
 	}
 	return NULL;
 }

@@ -159,6 +159,32 @@ START_TEST(both_ends_ask_at_the_same_time)
 }
 END_TEST
 
+/* The far end asks when the channel is had already, and it has not heard of it: it gets that one.
+ */
+START_TEST(what_is_asked_crosses_the_commit)
+{
+	start_two();
+	world_hold(&w, 0, 1, true);
+	across(rank[0], 0, 1, 400, 400, true);
+	ck_assert_str_eq(world_next_name(&w, 0, 1), "gang_reserve");
+	ck_assert(world_carry(&w, 0, 1));
+	world_settle(&w);
+	ck_assert(!world_waits(rank[0]));
+	ck_assert_str_eq(world_next_name(&w, 0, 1), "gang_commit");
+	across(rank[1], 1, 0, 400, 400, true);
+	ck_assert(world_waits(rank[1]));
+	world_hold(&w, 0, 1, false);
+	ck_assert(!world_waits(rank[1]));
+	ck_assert_int_eq(rank[1]->code, 0);
+	ck_assert_uint_eq(rank[1]->ngrants, 1);
+	ck_assert_uint_eq(rank[1]->grants[0].channel, rank[0]->grants[0].channel);
+	ck_assert(rank[0]->grants[0].side != rank[1]->grants[0].side);
+	world_query(&w, rank[0], HC_VIEW_channel, 0, 0, 0);
+	ck_assert_uint_eq(rank[0]->nrows, 1);
+	finish();
+}
+END_TEST
+
 START_TEST(an_asker_that_goes_leaves_nothing_on_the_other_node)
 {
 	start_two();
@@ -531,6 +557,7 @@ static void add(TCase *c)
 	tcase_add_test(c, a_gang_over_two_nodes_is_had_on_both);
 	tcase_add_test(c, what_one_node_refuses_is_let_go_by_the_other);
 	tcase_add_test(c, both_ends_ask_at_the_same_time);
+	tcase_add_test(c, what_is_asked_crosses_the_commit);
 	tcase_add_test(c, an_asker_that_goes_leaves_nothing_on_the_other_node);
 	tcase_add_test(c, a_withdrawal_that_crosses_the_commit_ends_the_channel);
 	tcase_add_test(c, a_death_is_told_across);

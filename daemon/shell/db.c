@@ -331,7 +331,7 @@ static enum open_result open_file(struct hc_db *db, const char *path, const char
 		return rc == SQLITE_NOTADB || rc == SQLITE_CORRUPT ? OPEN_DAMAGED : OPEN_FAILED;
 	}
 	/* what is damaged is found by what follows */
-	exec(db, "PRAGMA cache_size=-128;PRAGMA cell_size_check=ON");
+	exec(db, "PRAGMA cache_size=-384;PRAGMA cell_size_check=ON");
 	rc = version ? read_all(db, path, boot_id) : 0;
 	if (rc)
 		return rc == -ENOMEM ? OPEN_NO_MEMORY : OPEN_DAMAGED;

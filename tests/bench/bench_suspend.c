@@ -178,7 +178,7 @@ int main(void)
 	if (setpriority(PRIO_PROCESS, 0, UNIT_NICE))
 		bench_note("not allowed to run the daemons with nice %d, as their unit does",
 			   UNIT_NICE);
-	nodeset_start(&nodes, NODES, NODES, PORT, cpus, "flap_limit = 100\nflap_window_s = 1\n");
+	nodeset_start(&nodes, NODES, NODES, PORT, cpus, "flap_limit = 8\nflap_window_s = 1\n");
 	setpriority(PRIO_PROCESS, 0, 0);
 	if (!geteuid())
 		wire = wirewatch_open("lo");

@@ -281,6 +281,33 @@ static uint64_t book(struct hc_adm_link *l, uint8_t order, uint64_t now, uint64_
 	return wake - now;
 }
 
+/* The link of its turn, and how long what it wants takes there. NULL: that is not known. */
+static struct hc_adm_link *outlook(const struct hc_admit *s, uint64_t now,
+				   const struct hc_adm_request *r, struct turn *t,
+				   uint64_t *unit_ns)
+{
+	const struct hc_adm_entry *e;
+	struct hc_adm_link *l;
+
+	if (!r->entries)
+		return NULL;
+	*t = turn_of(s, now, r);
+	e = &s->entry[t->entry];
+	l = hc_adm_link_of(s, e);
+	*unit_ns = by_rate(l, now, e->cost, true);
+	if (t->ns == HC_ADMIT_HINT_NONE || *unit_ns == HC_ADMIT_HINT_NONE)
+		return NULL;
+	if (*unit_ns < UNIT_MIN_NS)
+		*unit_ns = UNIT_MIN_NS;
+	return l;
+}
+
+/* Of one whose turn comes by itself. */
+static uint64_t surely(const struct hc_adm_link *l, uint64_t turn_ns, uint64_t unit_ns)
+{
+	return stretched(l, turn_ns) + 4 * unit_ns;
+}
+
 uint64_t hc_adm_hint(struct hc_admit *s, uint64_t now, uint32_t request)
 {
 	struct hc_adm_request *r = &s->request[request];
@@ -289,19 +316,15 @@ uint64_t hc_adm_hint(struct hc_admit *s, uint64_t now, uint32_t request)
 	struct turn t;
 	uint64_t unit, step, more, most, booked;
 
-	if (!r->entries)
+	l = outlook(s, now, r, &t, &unit);
+	if (!l)
 		return HC_ADMIT_HINT_NONE;
-	t = turn_of(s, now, r);
 	e = &s->entry[t.entry];
-	l = hc_adm_link_of(s, e);
-	unit = by_rate(l, now, e->cost, true);
 	step = by_rate(l, now, e->cost, false);
-	if (t.ns == HC_ADMIT_HINT_NONE || unit == HC_ADMIT_HINT_NONE || step == HC_ADMIT_HINT_NONE)
+	if (step == HC_ADMIT_HINT_NONE)
 		return HC_ADMIT_HINT_NONE;
-	if (unit < UNIT_MIN_NS)
-		unit = UNIT_MIN_NS;
 	if (r->state == HC_ADMIT_AWAITED)
-		return stretched(l, t.ns) + 4 * unit;
+		return surely(l, t.ns, unit);
 	booked = book(l, r->order, now, t.ns, stretched(l, step));
 	r->wake_at = now + booked;
 	r->hint_link = e->link;
@@ -317,20 +340,13 @@ uint64_t hc_adm_hint(struct hc_admit *s, uint64_t now, uint32_t request)
 uint64_t hc_adm_promise(const struct hc_admit *s, uint64_t now, uint32_t request)
 {
 	const struct hc_adm_request *r = &s->request[request];
-	const struct hc_adm_entry *e;
-	const struct hc_adm_link *l;
+	const struct hc_adm_link *l = NULL;
 	struct turn t;
 	uint64_t unit;
 
-	if (!r->entries || r->state != HC_ADMIT_WAITING)
-		return HC_ADMIT_HINT_NONE;
-	t = turn_of(s, now, r);
-	e = &s->entry[t.entry];
-	l = hc_adm_link_of(s, e);
-	unit = by_rate(l, now, e->cost, true);
-	if (t.ns == HC_ADMIT_HINT_NONE || unit == HC_ADMIT_HINT_NONE)
-		return HC_ADMIT_HINT_NONE;
-	return stretched(l, t.ns) + 4 * (unit > UNIT_MIN_NS ? unit : UNIT_MIN_NS);
+	if (r->state == HC_ADMIT_WAITING)
+		l = outlook(s, now, r, &t, &unit);
+	return l ? surely(l, t.ns, unit) : HC_ADMIT_HINT_NONE;
 }
 
 uint64_t hc_adm_estimate(const struct hc_admit *s, uint64_t now, uint32_t request, uint32_t *ahead)

@@ -469,8 +469,7 @@ static uint64_t promise(const struct hc_core *c, const struct hc_channel *ch)
 	return hc_admit_promise(c->admit, c->now, ch->request);
 }
 
-/* The far ends of channels that wait themselves cannot be had at once, but after the last of them.
- */
+/* The far ends of channels that wait themselves: had not at once, but after the last of them. */
 static int not_at_once(struct asking *a)
 {
 	struct hc_core *c = a->c;

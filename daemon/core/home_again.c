@@ -127,8 +127,7 @@ void hc_home_form_again(struct hc_core *c, struct hc_home *h, uint32_t node)
 	hc_home_alarm(c, h, b->deadline);
 }
 
-/* Either it was said twice, or the node was restarted and has lost its preparation. The node knows.
- */
+/* It was said twice, or the node was restarted and has lost its preparation: the node knows. */
 bool hc_home_comes_again(struct hc_core *c, uint32_t node, const struct hc_m_arrive *m)
 {
 	const struct hc_who *who;

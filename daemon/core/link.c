@@ -111,7 +111,6 @@ void hc_link_ports(struct hc_core *c)
 				 .mbps_source = "unknown",
 				 .latency_source = "unknown",
 				 .vcs_source = "default"};
-
 	uint32_t i;
 
 	if (!c->lim.peers || !c->self.peers)

@@ -134,9 +134,11 @@ void hc_part_on_form_again(struct hc_core *c, uint32_t node, const struct hc_m_f
 {
 	struct hc_part *p = hc_part_of_home(c, node, m->id);
 
-	if (!p)
+	if (!p) {
 		form_unknown(c, node);
-	if (!p || p->state >= HC_W_domain_state_ACTIVE)
+		return;
+	}
+	if (p->state >= HC_W_domain_state_ACTIVE)
 		return;
 	hc_part_forget_step(c, p);
 	p->state = HC_W_domain_state_FORMING;

@@ -69,14 +69,6 @@ static int reads(void *arg, int in, int out)
 
 /* ---- ours ---- */
 
-static bool one_waits(void *ctx)
-{
-	struct hc_ledger *l = ctx;
-
-	hc_ledger_read(books, l);
-	return l->whole && l->waits == 1;
-}
-
 static bool has_all(const struct hc_ledger *l, uint32_t channels)
 {
 	return l->channels == channels &&
@@ -89,13 +81,9 @@ static void kill_one(size_t number)
 	struct hc_child victim;
 	struct hc_ledger l;
 	uint64_t killed, had;
-	char name[32], x = 1;
+	char x = 1;
 
-	snprintf(name, sizeof(name), "victim-%zu", number);
-	hc_spawn(&victim, hc_chandeath_victim, name);
-	hc_child_read(&victim, &x, 1, 20000);
-	hc_child_tell(&waiter, &x, 1);
-	hc_await("the waiter to wait", one_waits, &l, 5000);
+	hc_chandeath_begin(&victim, &waiter, (unsigned)number, books, &l);
 	if (!has_all(&l, HC_VICTIM_CHANNELS))
 		bench_die("the victim does not have the whole link");
 	hc_await("the victim to sleep", deaths_sleeps, &victim, 5000);

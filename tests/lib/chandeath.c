@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A client that dies with channels, and one that waits for them; see chandeath.h. */
 #include "chandeath.h"
-#include "harness.h"
 
 #include <hcomm/hcomm.h>
+#include <stdio.h>
 
 static hcomm_domain joins(struct hcomm_session **s, const char *name)
 {
@@ -74,4 +74,30 @@ int hc_chandeath_waiter(void *name, int in, int out)
 	}
 	hcomm_close(s);
 	return 0;
+}
+
+struct looking {
+	int books;
+	struct hc_ledger *l;
+};
+
+static bool one_waits(void *ctx)
+{
+	const struct looking *k = ctx;
+
+	hc_ledger_read(k->books, k->l);
+	return k->l->whole && k->l->waits == 1;
+}
+
+void hc_chandeath_begin(struct hc_child *victim, struct hc_child *waiter, unsigned number,
+			int books, struct hc_ledger *l)
+{
+	struct looking k = {books, l};
+	char name[32], x = 1;
+
+	snprintf(name, sizeof(name), "victim-%u", number);
+	hc_spawn(victim, hc_chandeath_victim, name);
+	hc_child_read(victim, &x, 1, 20000);
+	hc_child_tell(waiter, &x, 1);
+	hc_await("the waiter to wait", one_waits, &k, 5000);
 }

@@ -9,6 +9,9 @@
 #ifndef HC_CHANDEATH_H
 #define HC_CHANDEATH_H
 
+#include "ledger.h"
+#include "harness.h"
+
 enum { HC_VICTIM_REFERENCES = 5, HC_VICTIM_CHANNELS = 3, HC_VICTIM_MBPS = 80 };
 
 #define HC_CHANDEATH_LINK "[link any any]\nbandwidth_mbps = 300\n"
@@ -19,5 +22,9 @@ int hc_chandeath_victim(void *name, int in, int out);
  * tells the time (uint64_t, ns) when it has it; at the next byte it gives it back and tells a byte.
  * At 0 it ends. */
 int hc_chandeath_waiter(void *name, int in, int out);
+/* The scene: victim `number` has everything and the waiter waits. books: see ledger.h; what they
+ * say then is in *l. */
+void hc_chandeath_begin(struct hc_child *victim, struct hc_child *waiter, unsigned number,
+			int books, struct hc_ledger *l);
 
 #endif

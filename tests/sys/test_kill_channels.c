@@ -28,15 +28,6 @@ static struct hc_node node;
 static struct hc_child waiter, victim;
 static int books;
 
-static bool one_waits(void *ctx)
-{
-	struct hc_ledger l;
-
-	hc_ledger_read(books, &l);
-	*(struct hc_ledger *)ctx = l;
-	return l.waits == 1;
-}
-
 static void sample_until(uint64_t end_ns)
 {
 	struct hc_ledger l;
@@ -50,13 +41,9 @@ static uint64_t kill_one(unsigned number, bool sampling)
 {
 	struct hc_ledger l;
 	uint64_t killed, had;
-	char name[32], x = 1;
+	char x = 1;
 
-	snprintf(name, sizeof(name), "victim-%u", number);
-	hc_spawn(&victim, hc_chandeath_victim, name);
-	hc_child_read(&victim, &x, 1, 20000);
-	hc_child_tell(&waiter, &x, 1);
-	hc_await("the waiter to wait", one_waits, &l, 5000);
+	hc_chandeath_begin(&victim, &waiter, number, books, &l);
 	ck_assert_uint_eq(l.channels, CHANNELS);
 	ck_assert_uint_eq(l.link[0].used[0], CHANNELS * PART_MBPS);
 	ck_assert_uint_eq(l.link[0].used[1], l.link[0].limit);

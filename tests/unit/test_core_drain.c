@@ -80,18 +80,24 @@ START_TEST(the_last_end_answers)
 }
 END_TEST
 
+/* Rank 0 on the node of the home, rank 1 on the one that is drained; others would be to come. */
+static void over_two(uint32_t nranks, struct world_client **far, struct world_client **here)
+{
+	world_start(&w, 2);
+	admin = world_client(&w, 1, 10, 0, HC_W_role_ADMIN);
+	*far = world_client(&w, 0, 100, 1000, HC_W_role_MEMBER);
+	*here = world_client(&w, 1, 200, 1000, HC_W_role_MEMBER);
+	world_root_info(&w, *far, nranks);
+	world_join_root(&w, *far, *far, nranks, 0);
+	world_join_root(&w, *here, *far, nranks, 1);
+}
+
 /* The home is another node; the ranks that run are here. */
 START_TEST(ranks_of_another_home_are_waited_for)
 {
 	struct world_client *far, *here;
 
-	world_start(&w, 2);
-	admin = world_client(&w, 1, 10, 0, HC_W_role_ADMIN);
-	far = world_client(&w, 0, 100, 1000, HC_W_role_MEMBER);
-	here = world_client(&w, 1, 200, 1000, HC_W_role_MEMBER);
-	world_root_info(&w, far, 2);
-	world_join_root(&w, far, far, 2, 0);
-	world_join_root(&w, here, far, 2, 1);
+	over_two(2, &far, &here);
 	ck_assert_int_eq(here->code, 0);
 	ck_assert_uint_eq(counts_of(1).domains, 1);
 	ck_assert_uint_eq(counts_of(1).active, 1);
@@ -116,13 +122,7 @@ START_TEST(what_forms_elsewhere_fails_at_once)
 {
 	struct world_client *far, *here;
 
-	world_start(&w, 2);
-	admin = world_client(&w, 1, 10, 0, HC_W_role_ADMIN);
-	far = world_client(&w, 0, 100, 1000, HC_W_role_MEMBER);
-	here = world_client(&w, 1, 200, 1000, HC_W_role_MEMBER);
-	world_root_info(&w, far, 3);
-	world_join_root(&w, far, far, 3, 0);
-	world_join_root(&w, here, far, 3, 1);
+	over_two(3, &far, &here);
 	ck_assert(world_waits(far) && world_waits(here));
 	world_drain(&w, admin, "");
 	world_settle(&w);

@@ -15,7 +15,8 @@
 # A machine that is shared may stand still for seconds, which fails a test that waits for a real
 # process. So a program that fails beside others is run once more, alone, at the end. It counts as
 # what it is then, and is named as UNSTEADY with its first output above: a finding to look into,
-# not a reason to stop. What a sanitizer reports fails at once. HC_AGAIN=0: nothing runs twice.
+# not a reason to stop. What a sanitizer reports, and what crashes, fails at once. HC_AGAIN=0:
+# nothing runs twice.
 #
 # Three kinds of programs. Those of unit compute: one takes a processor. Most others wait for the
 # processes that they start, so two of them share one; each has directories, sockets and a daemon of
@@ -108,7 +109,7 @@ declare -A twice=()
 # may_pass NUMBER: it failed for a reason that may be the machine's, and has run but once
 may_pass() {
 	[ "${HC_AGAIN-1}" != 0 ] && [ ${#chosen[@]} -gt 1 ] && [ -z "${twice[$1]-}" ] &&
-		! grep -qE 'Sanitizer|runtime error:|panic:' "$work/$1.out"
+		! grep -qE 'Sanitizer|runtime error:|panic:|Received signal' "$work/$1.out"
 }
 
 # report NUMBER PROGRAM: one line, the whole output of a failure, and the sums

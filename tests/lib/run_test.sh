@@ -39,6 +39,8 @@ program bad "$bad" 'exit 1'
 program once "[ -e $dir/once ] && { $good; exit 0; }" "touch $dir/once" "$bad" 'exit 1'
 program found "[ -e $dir/found ] && { $good; exit 0; }" "touch $dir/found" "$bad" \
 	"echo 'WARNING: ThreadSanitizer: data race'" 'exit 1'
+program crash "[ -e $dir/crash ] && { $good; exit 0; }" "touch $dir/crash" "$bad" \
+	"echo 'a.c:1:E:x:y:0: (after this point) Received signal 11 (Segmentation fault)'" 'exit 1'
 program mute 'exit 0'
 
 run good
@@ -57,6 +59,9 @@ has 1 'FAILED unit/once' '5 passed, 1 failed, 0 skipped'
 
 run good found
 has 1 'FAILED unit/found' 'data race' '5 passed, 1 failed, 0 skipped'
+
+run good crash
+has 1 'FAILED unit/crash' 'Received signal 11' '5 passed, 1 failed, 0 skipped'
 
 run mute
 has 1 'no result (status 0)' '0 passed, 1 failed, 0 skipped'

@@ -439,6 +439,9 @@ START_TEST(alone_after_a_restart)
 	const unsigned first = (unsigned)_i, other = _i ? 0 : 1;
 
 	begin("daemon_grace_s = 1\n");
+	/* ranks of node1 are answered before its row says ACTIVE; these commands take longer */
+	await_state(0, "ACTIVE", "node0");
+	await_state(1, "ACTIVE", "node0");
 	hc_node_kill(&n[0]);
 	hc_node_kill(&n[1]);
 	hc_node_run(&n[first]);

@@ -662,10 +662,12 @@ void hc_part_on_state(struct hc_core *c, uint32_t node, const struct hc_m_state 
 	p->away = false; /* the home has spoken */
 	if ((drains || b->draining) && m->state != HC_W_domain_state_DRAINING)
 		reopen(c, p);
-	/* what comes to the same state later is told, but the first cause stays */
+	/* what comes to the same state later is told, but the first cause stays: of a loss, for
+	 * which that of a drain gives way */
 	if (m->state == HC_W_domain_state_ACTIVE)
 		hc_part_set_cause(c, p, 0, 0, 0, (struct hc_str){0});
-	else if (!same || m->state == HC_W_domain_state_SUSPENDED)
+	else if (!same || m->state == HC_W_domain_state_SUSPENDED ||
+		 b->cause_kind == HC_W_event_code_DOMAIN_DRAINING)
 		hc_part_set_cause(c, p, m->kind, m->rank, m->pid, m->text);
 	if (m->state == HC_W_domain_state_ACTIVE)
 		b->event = HC_W_event_code_DOMAIN_ACTIVE;

@@ -252,13 +252,15 @@ void hc_part_on_cut_ask(struct hc_core *c, uint32_t node, const struct hc_m_cut_
 {
 	struct hc_part *p = hc_part_of_home(c, node, m->id);
 	struct hc_part_busy *b;
-	bool first;
+	bool first, known;
 
 	if (!p || p->epoch != m->epoch || m->number <= p->number ||
 	    p->state < HC_W_domain_state_ACTIVE || p->state > HC_W_domain_state_DRAINING)
 		return;
 	b = hc_part_busy(c, p);
 	first = !b->draining;
+	/* the home has told the loss for which it asks anew */
+	known = p->state == HC_W_domain_state_DRAINING && !m->wait_cut;
 	hc_digest_part(c, p);
 	p->number = m->number;
 	p->state = HC_W_domain_state_DRAINING;
@@ -268,9 +270,11 @@ void hc_part_on_cut_ask(struct hc_core *c, uint32_t node, const struct hc_m_cut_
 	b->reported = b->drained = false;
 	b->cut_wait = m->wait_cut == 1;
 	b->cut_set = HC_CUT_NONE;
-	hc_part_set_cause(c, p, HC_W_event_code_DOMAIN_DRAINING, HC_NONE, 0, m->text);
+	if (!known)
+		hc_part_set_cause(c, p, HC_W_event_code_DOMAIN_DRAINING, HC_NONE, 0, m->text);
+	if (first)
+		b->event = HC_W_event_code_DOMAIN_DRAINING;
 	hc_part_publish(c, p, true);
-	b->event = HC_W_event_code_DOMAIN_DRAINING;
 	hc_row_changed(c, p);
 	hc_part_add_work(c, p, first ? WORK_SCAN | WORK_NOTIFY : WORK_SCAN);
 	arm(c, p);

@@ -156,6 +156,15 @@ void job_check_prepared(struct job_world *w, uint32_t node, uint64_t id)
 	}
 }
 
+/* It drains because of a loss: its home, which may have shown no record, has counted a member. */
+static bool tells_loss(const struct job_record *r)
+{
+	return r->state == HC_W_domain_state_DRAINING &&
+	       (r->cause_kind == HC_W_event_code_RANK_DIED ||
+		r->cause_kind == HC_W_event_code_NODE_UNREACHABLE ||
+		r->cause_kind == HC_W_event_code_NODE_REBORN);
+}
+
 void job_check_record(struct job_world *w, uint32_t node, const struct job_record *r,
 		      const struct job_record *before)
 {
@@ -182,7 +191,8 @@ void job_check_record(struct job_world *w, uint32_t node, const struct job_recor
 			   node, r->id, hc_word_domain_state(r->state));
 	/* at its home no record may say it: without a rank there, or before it is stored */
 	h = d->home == HC_NONE ? NULL : home_at(w, d->home, r->id);
-	d->lost = d->lost || r->state == HC_W_domain_state_DAMAGED || (h && h->lost);
+	d->lost =
+		d->lost || r->state == HC_W_domain_state_DAMAGED || (h && h->lost) || tells_loss(r);
 	if (r->state != HC_W_domain_state_ACTIVE)
 		return;
 	d->active = true;

@@ -506,14 +506,25 @@ END_TEST
 /* The node that a drain waits for is lost: it is not waited for any more. */
 START_TEST(lost_while_the_cut_is_asked)
 {
+	uint32_t i;
+
 	form(3);
 	world_ops(&w, id, 0, 5, 1);
 	world_ops(&w, id, 2, 5, 1);
 	w.hold[0][1] = w.hold[1][0] = true;
 	world_destroy(&w, a0, id);
 	ck_assert(world_waits(a0));
+	w.show = SHOW_EVENTS;
 	hc_away_back(w.core[0], w.node_of[0][1], 777);
 	world_advance(&w, 1);
+	/* one cause for record and event, also where the next question comes right behind it */
+	for (i = 0; i < 3; i += 2) {
+		ck_assert_uint_eq(world_record(&w, i, id)->cause_kind, HC_W_event_code_NODE_REBORN);
+		ck_assert_str_eq(cause_of(i), "node b began anew, its earlier state is lost; "
+					      "rank 1 and all others there are lost");
+	}
+	ck_assert_msg(world_said(&w, "c 300 hears node-reborn, DRAINING (rank 1, pid 200, node b)"),
+		      "%s", w.text);
 	world_ops(&w, id, 0, 5, 0);
 	world_ops(&w, id, 2, 5, 0);
 	world_ops_ended(&w, a0, id);

@@ -481,6 +481,9 @@ END_TEST
 /* A death meets the drain: the new question overtakes the old answers. */
 START_TEST(death_on_b_while_the_cut_is_asked)
 {
+	const struct world_record *r;
+	uint32_t i;
+
 	form();
 	world_ops(&w, id, 0, 5, 1);
 	world_ops(&w, id, 1, 6, 1);
@@ -490,6 +493,15 @@ START_TEST(death_on_b_while_the_cut_is_asked)
 	ck_assert_str_eq(world_next_name(&w, 1, 0), "cut_report");
 	world_hold(&w, 1, 0, false);
 	ck_assert(world_waits(a0)); /* its own reference */
+	/* the records say who died, and not only that it drains */
+	for (i = 0; i < 2; i++) {
+		r = world_record(&w, i, id);
+		ck_assert_int_eq(r->state, HC_W_domain_state_DRAINING);
+		ck_assert_uint_eq(r->cause_kind, HC_W_event_code_RANK_DIED);
+		ck_assert_uint_eq(r->cause_rank, 1);
+		ck_assert_uint_eq(r->cause_pid, 200);
+		ck_assert_str_eq(r->cause, "rank 1, pid 200 on node b, exited");
+	}
 	world_ops(&w, id, 0, 5, 0);
 	world_ops_ended(&w, a0, id);
 	ck_assert_int_eq(a0->code, 0);

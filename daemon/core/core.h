@@ -182,7 +182,7 @@ enum hc_event_kind {
 	HC_EV_CONFIG,
 	HC_EV_STORAGE,     /* the database fails, or works again */
 	HC_EV_OPS_SAMPLE,  /* answer to SCAN */
-	HC_EV_ROW,         /* a stored domain, before START */
+	HC_EV_ROW,         /* a stored domain, before START; again, when it was asked with RECALL */
 	HC_EV_CHANNEL_ROW, /* a stored channel, after the domains, devices and links */
 	HC_EV_UNREAD,      /* a session did not read its events: so many were dropped */
 	HC_EV_PORT_FACT,
@@ -196,6 +196,9 @@ enum hc_event_kind {
 	HC_EV_HOLD,      /* this daemon is about to stop and to come back: the peers are told */
 	HC_EV_BOUNCED,   /* the peer's kernel, or one on the way, returned a datagram */
 };
+
+/* Did the daemon before show the domain of a row as one that is committed, in its state record? */
+enum hc_shown { HC_SHOWN_NOT_ASKED, HC_SHOWN_NO, HC_SHOWN_YES };
 
 struct hc_event {
 	enum hc_event_kind kind;
@@ -234,7 +237,10 @@ struct hc_event {
 			uint8_t kind;     /* enum hcomm_op_kind of the last one */
 			bool readable;    /* false: the arena is gone or holds nonsense */
 		} ops;
-		struct hc_str row;
+		struct {
+			struct hc_str bytes;
+			uint8_t shown; /* enum hc_shown, of a domain */
+		} row;
 		uint64_t unread; /* since the session began */
 		const struct hc_port_fact *port;
 		const struct hc_node_fact *node;
@@ -270,6 +276,7 @@ enum hc_action_kind {
 	HC_ACT_PUBLISH, /* write a state record */
 	HC_ACT_SCAN,    /* read a block of an op arena; answered by OPS_SAMPLE */
 	HC_ACT_CLOSE,   /* end a session */
+	HC_ACT_RECALL,  /* the row that came was not taken: it comes again, with `shown` */
 	HC_ACT_WATCH,   /* a process that rows name: tell its end, also if it is gone already */
 	HC_ACT_SYNC,    /* a sync page that came with this request is kept, or one is let go */
 	HC_ACT_LOG,
@@ -330,6 +337,11 @@ struct hc_action {
 			uint64_t cut;
 			uint32_t cause_kind, cause_rank, cause_pid;
 		} publish; /* bytes: the cause in words */
+		struct {
+			uint32_t uid, slot; /* which record */
+			uint64_t id;
+			uint32_t tag; /* of the epoch that the row says */
+		} recall;
 		struct {
 			uint64_t domain;
 			uint32_t epoch, rank, block;

@@ -354,7 +354,18 @@ static const char *take(struct hc_core *c, struct hc_home *h, struct taken *t)
 	return NULL;
 }
 
-void hc_restore_row(struct hc_core *c, struct hc_str row)
+/* It had prepared: was it told more, and told that to its ranks? */
+static void recall(struct hc_core *c, const struct hc_m_domain_row *m)
+{
+	struct hc_action *a = hc_emit_action(c, HC_ACT_RECALL);
+
+	a->u.recall.uid = m->uid;
+	a->u.recall.slot = m->slot;
+	a->u.recall.id = m->id;
+	a->u.recall.tag = HC_TAG(m->reuse, m->epoch);
+}
+
+void hc_restore_row(struct hc_core *c, struct hc_str row, enum hc_shown shown)
 {
 	struct hc_m_domain_row m = {0};
 	struct taken t = {.m = &m, .process = HC_NONE};
@@ -366,6 +377,12 @@ void hc_restore_row(struct hc_core *c, struct hc_str row)
 		return;
 	}
 	why = check(c, &m);
+	if (!why && m.state == HC_W_domain_state_ACTIVATING && shown == HC_SHOWN_NOT_ASKED) {
+		recall(c, &m);
+		return;
+	}
+	if (m.state == HC_W_domain_state_ACTIVATING && shown == HC_SHOWN_YES)
+		m.state = HC_W_domain_state_ACTIVE;
 	if (!why)
 		why = nodes(c, &t);
 	if (!why && t.home == HC_SELF_NODE) {

@@ -7,13 +7,19 @@
  * processes. The shell watches those processes and tells at once of the ones that died meanwhile.
  * A library comes back by itself (attach); until then its references are read through the arena
  * that the service manager kept, or count as one that runs.
+ *
+ * A part whose home is elsewhere tells its ranks that the domain is ACTIVE before the row that
+ * says so is stored. Killed in between, it finds that it had prepared, and that its home may have
+ * cancelled. So it asks the state record, which no client can write: that said ACTIVE before
+ * anyone was told, after the home had committed, and lasts until the next boot, as rows do. (The
+ * ranks' own word is none: any process of the user could say it, and one that computes is late.)
  */
 #ifndef HC_RESTORE_H
 #define HC_RESTORE_H
 
 #include "state.h"
 
-void hc_restore_row(struct hc_core *c, struct hc_str row);
+void hc_restore_row(struct hc_core *c, struct hc_str row, enum hc_shown shown);
 /* What the cause of a row names; of an older row that is not known. */
 uint16_t hc_restore_kind(const struct hc_m_domain_row *m);
 uint32_t hc_restore_rank(const struct hc_m_domain_row *m);

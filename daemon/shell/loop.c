@@ -184,14 +184,18 @@ void hc_loop_expect(struct hc_loop *l, uint32_t rows, size_t bytes)
 
 void hc_loop_row(struct hc_loop *l, struct hc_str row)
 {
-	struct hc_event ev = {.kind = HC_EV_ROW, .u.row = row};
+	struct hc_event ev = {.kind = HC_EV_ROW, .u.row.bytes = row};
 
 	feed_now(l, &ev);
+	ev.u.row.shown = l->shown;
+	l->shown = HC_SHOWN_NOT_ASKED;
+	if (ev.u.row.shown != HC_SHOWN_NOT_ASKED)
+		feed_now(l, &ev);
 }
 
 void hc_loop_channel_row(struct hc_loop *l, struct hc_str row)
 {
-	struct hc_event ev = {.kind = HC_EV_CHANNEL_ROW, .u.row = row};
+	struct hc_event ev = {.kind = HC_EV_CHANNEL_ROW, .u.row.bytes = row};
 
 	feed(l, &ev);
 }

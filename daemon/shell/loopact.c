@@ -121,6 +121,16 @@ static void do_publish(struct hc_loop *l, const struct hc_action *a)
 	l->fence_pending = l->fence_pending || a->u.publish.fence;
 }
 
+/* The row is fed again with it, as soon as this step is over. */
+static void do_recall(struct hc_loop *l, const struct hc_action *a)
+{
+	struct hc_page_record *record;
+	int r = hc_pages_record(l->pages, a->u.recall.uid, a->u.recall.slot, &record);
+
+	l->shown = !r && hc_pages_shown(record, a->u.recall.id, a->u.recall.tag) ? HC_SHOWN_YES
+										 : HC_SHOWN_NO;
+}
+
 static bool grow_scans(struct hc_loop *l)
 {
 	uint32_t cap = l->scan_cap ? 2 * l->scan_cap : 512, i;
@@ -238,6 +248,7 @@ void hc_loop_perform(struct hc_loop *l, const struct hc_action *a)
 	case HC_ACT_PUBLISH: do_publish(l, a); return;
 	case HC_ACT_SCAN: do_scan(l, a); return;
 	case HC_ACT_CLOSE: hc_ctl_close(l->ctl, a->session); return;
+	case HC_ACT_RECALL: do_recall(l, a); return;
 	case HC_ACT_WATCH: do_watch(l, a); return;
 	case HC_ACT_SYNC: do_sync(l, a); return;
 	case HC_ACT_LOG: do_log(a); return;

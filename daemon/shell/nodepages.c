@@ -233,6 +233,16 @@ void hc_pages_restore(struct hc_page_record *record, const struct hc_pages_state
 		hc_pages_publish(record, s);
 }
 
+bool hc_pages_shown(const struct hc_page_record *record, uint64_t id, uint32_t tag)
+{
+	const uint64_t gate = atomic_load_explicit(&record->gate, memory_order_relaxed);
+	const uint64_t state = gate & HC_GATE_STATE_MASK;
+
+	return atomic_load_explicit(&record->id, memory_order_relaxed) == id &&
+	       !((gate ^ HC_GATE(0, tag, 0)) & HC_GATE_TAG_MASK) && state >= HCOMM_ACTIVE &&
+	       state <= HCOMM_DRAINING;
+}
+
 void hc_pages_free(struct hc_page_record *record)
 {
 	uint64_t gate = atomic_load_explicit(&record->gate, memory_order_relaxed);

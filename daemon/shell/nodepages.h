@@ -67,6 +67,11 @@ void hc_pages_publish(struct hc_page_record *record, const struct hc_pages_state
  * kernel has said again who is dead. What was told is never taken back.
  */
 void hc_pages_restore(struct hc_page_record *record, const struct hc_pages_state *state);
+/*
+ * Has a daemon shown that domain as one that is committed, and not as one that is over? What is
+ * shown is written whole before the gate says the tag and state.
+ */
+bool hc_pages_shown(const struct hc_page_record *record, uint64_t id, uint32_t tag);
 /* Free the slot: its domain is gone. */
 void hc_pages_free(struct hc_page_record *record);
 

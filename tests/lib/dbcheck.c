@@ -9,6 +9,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "codec.h"
+#include "wire.h"
+
 void hc_copy_file(const char *from, const char *to)
 {
 	FILE *in = fopen(from, "re"), *out = fopen(to, "we");
@@ -103,5 +106,44 @@ void hc_db_exec(const struct hc_node *n, const char *sql)
 	if (sqlite3_open_v2(path, &h, SQLITE_OPEN_READWRITE, NULL) != SQLITE_OK ||
 	    sqlite3_exec(h, sql, NULL, NULL, &why) != SQLITE_OK)
 		hc_fail("%s: %s", sql, why ? why : sqlite3_errmsg(h));
+	sqlite3_close(h);
+}
+
+static void want(sqlite3 *h, bool ok, const char *what)
+{
+	if (!ok)
+		hc_fail("%s: %s", what, sqlite3_errmsg(h));
+}
+
+void hc_db_set_back(const struct hc_node *n, uint64_t id, uint8_t state)
+{
+	static uint8_t bytes[65536];
+	struct hc_m_domain_row m = {0};
+	sqlite3_stmt *get, *set;
+	char path[256];
+	sqlite3 *h;
+	size_t len;
+
+	snprintf(path, sizeof(path), "%s/state/state.db", n->dir);
+	if (sqlite3_open_v2(path, &h, SQLITE_OPEN_READWRITE, NULL))
+		hc_fail("%s: %s", path, sqlite3_errmsg(h));
+	want(h, !sqlite3_prepare_v2(h, "SELECT row FROM domain WHERE id = ?", -1, &get, NULL),
+	     path);
+	sqlite3_bind_int64(get, 1, (sqlite3_int64)id);
+	want(h, sqlite3_step(get) == SQLITE_ROW, "the row of the domain");
+	want(h,
+	     !hc_decode(&hc_desc_domain_row, HC_PROTO_MAX, sqlite3_column_blob(get, 0),
+			(size_t)sqlite3_column_bytes(get, 0), &m),
+	     "the row is malformed");
+	m.state = state;
+	want(h, !hc_encode(&hc_desc_domain_row, HC_PROTO_MAX, &m, bytes, sizeof(bytes), &len),
+	     "the row is too long");
+	want(h, !sqlite3_prepare_v2(h, "UPDATE domain SET row = ? WHERE id = ?", -1, &set, NULL),
+	     path);
+	sqlite3_finalize(get);
+	sqlite3_bind_blob(set, 1, bytes, (int)len, SQLITE_STATIC);
+	sqlite3_bind_int64(set, 2, (sqlite3_int64)id);
+	want(h, sqlite3_step(set) == SQLITE_DONE && sqlite3_changes(h) == 1, "UPDATE");
+	sqlite3_finalize(set);
 	sqlite3_close(h);
 }

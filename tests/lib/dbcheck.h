@@ -22,4 +22,8 @@ void hc_db_exec(const struct hc_node *n, const char *sql);
 /* Copy a file, or make it; fails the test when it cannot. */
 void hc_copy_file(const char *from, const char *to);
 
+/* Puts the row of a domain back to a state that it had before, while no daemon runs: as if it had
+ * been killed before the later one was stored. */
+void hc_db_set_back(const struct hc_node *n, uint64_t id, uint8_t state);
+
 #endif

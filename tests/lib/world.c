@@ -416,6 +416,15 @@ static void publish(struct world *w, uint32_t node, const struct hc_action *a)
 			   hc_word_domain_state(r->state), a->u.publish.fence ? ", fenced" : "");
 }
 
+/* What the daemon before wrote. */
+static bool shows(const struct world *w, uint32_t node, const struct hc_action *a)
+{
+	const struct world_record *r = &w->records[node][a->u.recall.slot % WORLD_RECORDS];
+
+	return r->id == a->u.recall.id && r->tag == a->u.recall.tag &&
+	       r->state >= HC_W_domain_state_ACTIVE && r->state <= HC_W_domain_state_DRAINING;
+}
+
 static void send_peer(struct world *w, uint32_t node, const struct hc_action *a)
 {
 	struct world_message m = {.from = node, .to = WORLD_NODES, .len = a->len};
@@ -464,6 +473,7 @@ static void perform(struct world *w, uint32_t node, const struct hc_action *a)
 	case HC_ACT_PUBLISH: publish(w, node, a); return;
 	case HC_ACT_SCAN: scan(w, node, a); return;
 	case HC_ACT_CLOSE: return;
+	case HC_ACT_RECALL: w->shown = shows(w, node, a) ? HC_SHOWN_YES : HC_SHOWN_NO; return;
 	case HC_ACT_WATCH:
 		w->watches++;
 		world_watch(w, node, a);

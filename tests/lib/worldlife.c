@@ -87,8 +87,12 @@ static void give_rows(struct world *w, uint32_t n, uint8_t what)
 	for (i = 0; i < w->nrows; i++) {
 		if (!world_last_row(w, n, i, what))
 			continue;
-		ev.u.row = (struct hc_str){(const char *)w->rows[i].bytes, w->rows[i].len};
+		ev.u.row.bytes = (struct hc_str){(const char *)w->rows[i].bytes, w->rows[i].len};
+		ev.u.row.shown = w->shown = HC_SHOWN_NOT_ASKED;
 		world_event(w, n, &ev);
+		ev.u.row.shown = w->shown;
+		if (w->shown)
+			world_event(w, n, &ev);
 	}
 }
 

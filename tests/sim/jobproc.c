@@ -470,6 +470,21 @@ static void check_drained(struct job_world *w, const struct job_request *q)
 				   (unsigned long long)g->ranks[q->rank].begun);
 }
 
+/* What it was told that is active is not given up by its node alone. A rank may have left. */
+static void check_stands(struct job_world *w, uint32_t node, const struct job_request *q,
+			 uint32_t code)
+{
+	const uint64_t id = w->jobs[q->job]->ranks[q->rank].id;
+	const struct job_domain *d = job_domain(w, id);
+
+	if (code == HC_E_NOT_READY || (!job_store_row(w, node, id) && !d->lost &&
+				       d->home != HC_NONE && job_store_row(w, d->home, id)))
+		job_broken(w,
+			   "node %u: rank %u was told that %016llx is active, and comes back: "
+			   "refused %u",
+			   node, q->rank, (unsigned long long)id, code);
+}
+
 static void got_error(struct job_world *w, uint32_t proc, const struct job_request *q,
 		      const struct hc_frame *f)
 {
@@ -489,11 +504,7 @@ static void got_error(struct job_world *w, uint32_t proc, const struct job_reque
 		return;
 	case ASK_JOIN: job_refused(w, q->job, q->rank, code); return;
 	case ASK_ATTACH:
-		if (code == HC_E_NOT_READY) { /* its node asks the home what it is */
-			w->jobs[q->job]->ranks[q->rank].attach = true;
-			w->jobs[q->job]->ranks[q->rank].start_at = sim_now(w->sim) + AGAIN_NS;
-			return;
-		}
+		check_stands(w, w->procs[proc].node, q, code);
 		/* what it was in has gone while nobody could tell */
 		job_want(w, code == HC_E_GONE || code == HC_E_NOT_FOUND);
 		is_out(w, q);

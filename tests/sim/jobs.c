@@ -295,6 +295,13 @@ static void kill_daemon(struct job_world *w, uint32_t node)
 		  DUE_BOOT, 0);
 }
 
+/* It has told something a moment ago, that may not be stored yet. */
+static void kill_told(struct job_world *w, uint32_t node)
+{
+	if (!w->healing && !w->nodes[node].down && !w->nodes[node].frozen)
+		kill_daemon(w, node);
+}
+
 static void boot(struct job_world *w, uint32_t node)
 {
 	struct job_node *n = &w->nodes[node];
@@ -421,6 +428,7 @@ static void due(struct sim *s, uint32_t node, uint32_t what, uint64_t number, vo
 	case DUE_BEGIN: next_job(w, (uint32_t)number); return;
 	case DUE_BOOT: boot(w, node); return;
 	case DUE_THAW: thaw(w, node); return;
+	case DUE_KILL: kill_told(w, node); return;
 	}
 }
 
@@ -454,6 +462,8 @@ static void act(struct sim *s, uint32_t node, const struct hc_action *a, void *a
 		job_publish(w, node, a);
 	else if (a->kind == HC_ACT_SCAN)
 		job_scan(w, node, a);
+	else if (a->kind == HC_ACT_RECALL)
+		job_recall(w, node, a);
 	else if (a->kind == HC_ACT_WATCH)
 		watch(w, node, a);
 	else if (a->kind == HC_ACT_REGISTER)

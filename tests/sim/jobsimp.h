@@ -40,6 +40,7 @@ enum job_due {
 	DUE_BEGIN, /* a job, in a group */
 	DUE_BOOT,
 	DUE_THAW,
+	DUE_KILL,
 };
 
 struct job_row {
@@ -89,6 +90,7 @@ struct job_node {
 	uint32_t boots; /* kernels that died */
 	bool down, frozen, drained;
 	bool fresh;     /* what starts next has nothing of before */
+	uint8_t shown;  /* enum hc_shown */
 	uint32_t steps; /* that had to do with domains */
 };
 
@@ -327,6 +329,8 @@ const struct job_row *job_store_row(const struct job_world *w, uint32_t node, ui
 void job_store_end(struct job_world *w, uint32_t node, bool boot);
 void job_store_free(struct job_node *n);
 void job_publish(struct job_world *w, uint32_t node, const struct hc_action *a);
+/* Of the row under way: what the record says that the daemon before wrote. */
+void job_recall(struct job_world *w, uint32_t node, const struct hc_action *a);
 const struct job_record *job_record(const struct job_world *w, uint32_t node, uint64_t id);
 void job_scan(struct job_world *w, uint32_t node, const struct hc_action *a);
 void job_scanned(struct job_world *w, uint32_t node, uint64_t number);

@@ -191,8 +191,12 @@ void job_boot(struct sim *s, uint32_t node, void *arg)
 		if ((r->what == HC_PUT_CHANNEL) != (i >= n->nrows))
 			continue;
 		ev.kind = r->what == HC_PUT_CHANNEL ? HC_EV_CHANNEL_ROW : HC_EV_ROW;
-		ev.u.row = (struct hc_str){(const char *)r->bytes, r->len};
+		ev.u.row.bytes = (struct hc_str){(const char *)r->bytes, r->len};
+		ev.u.row.shown = n->shown = HC_SHOWN_NOT_ASKED;
 		sim_feed(s, node, &ev);
+		ev.u.row.shown = n->shown;
+		if (n->shown)
+			sim_feed(s, node, &ev);
 	}
 	w->booting = false;
 }
@@ -221,7 +225,20 @@ void job_publish(struct job_world *w, uint32_t node, const struct hc_action *a)
 	job_line(w, node, "%016llx is %s, number %u%s%s", (unsigned long long)r.id,
 		 hc_word_domain_state(r.state), r.number, r.cause[0] ? ": " : "", r.cause);
 	job_check_record(w, node, &r, to);
+	if (to->id != r.id && !w->j->calm && !job_pick(w, 100))
+		sim_later(w->sim, node, true, job_pick(w, 3 * (uint32_t)SIM_MS / 2), DUE_KILL, 0);
 	*to = r;
+}
+
+void job_recall(struct job_world *w, uint32_t node, const struct hc_action *a)
+{
+	const struct job_record *r = &w->nodes[node].records[a->u.recall.slot];
+	const bool shown = r->id == a->u.recall.id && r->tag == a->u.recall.tag &&
+			   r->state >= HC_W_domain_state_ACTIVE &&
+			   r->state <= HC_W_domain_state_DRAINING;
+
+	job_want(w, w->booting && a->u.recall.slot < JOB_DOMAINS);
+	w->nodes[node].shown = shown ? HC_SHOWN_YES : HC_SHOWN_NO;
 }
 
 const struct job_record *job_record(const struct job_world *w, uint32_t node, uint64_t id)

@@ -199,6 +199,7 @@ static bool is_of_clients(enum hc_action_kind kind)
 	case HC_ACT_PUBLISH:
 	case HC_ACT_SCAN:
 	case HC_ACT_CLOSE:
+	case HC_ACT_RECALL:
 	case HC_ACT_WATCH:
 	case HC_ACT_SYNC:
 	case HC_ACT_REGISTER: return true;
@@ -241,6 +242,7 @@ static void perform(struct sim *s, uint32_t node, const struct hc_action *a)
 	case HC_ACT_PUBLISH:
 	case HC_ACT_SCAN:
 	case HC_ACT_CLOSE:
+	case HC_ACT_RECALL:
 	case HC_ACT_WATCH:
 	case HC_ACT_SYNC:
 	case HC_ACT_REGISTER: return;

@@ -166,7 +166,37 @@ START_TEST(a_restarted_daemon_finds_the_same_pages)
 }
 END_TEST
 
-/* A daemon killed while it wrote a cause leaves an odd seq; the next one ends on an even one. */
+/* What a domain was shown as: committed, of that id, epoch and use of the slot, and not over. */
+START_TEST(what_was_shown_is_found)
+{
+	static const uint8_t states[] = {HCOMM_FORMING,   HCOMM_ACTIVATING, HCOMM_ACTIVE,
+					 HCOMM_SUSPENDED, HCOMM_DAMAGED,    HCOMM_DRAINING,
+					 HCOMM_DESTROYED, HCOMM_FAILED};
+	struct hc_pages_state s = state_of(42, "");
+	struct hc_page_record *r = record_of(1000, 3);
+	unsigned i;
+
+	ck_assert(!hc_pages_shown(r, 42, s.tag));
+	for (i = 0; i < sizeof(states); i++) {
+		s.state = states[i];
+		s.locked = i & 1;
+		s.start = i;
+		hc_pages_publish(r, &s);
+		ck_assert_msg(hc_pages_shown(r, 42, s.tag) == (i >= 2 && i < 6), "state %u",
+			      s.state);
+	}
+	s.state = HCOMM_ACTIVE;
+	hc_pages_publish(r, &s);
+	ck_assert(hc_pages_shown(r, 42, s.tag));
+	ck_assert(!hc_pages_shown(r, 43, s.tag));
+	ck_assert(!hc_pages_shown(r, 42, HC_TAG(1, 2)));
+	ck_assert(!hc_pages_shown(r, 42, HC_TAG(2, 1)));
+	hc_pages_free(r);
+	ck_assert(!hc_pages_shown(r, 42, s.tag));
+	ck_assert(!hc_pages_shown(r, 0, s.tag));
+}
+END_TEST
+
 /* The row of the death was not stored yet: the record says more than it, and keeps that. */
 START_TEST(a_death_that_was_told_is_not_taken_back)
 {
@@ -208,6 +238,7 @@ START_TEST(a_death_that_was_told_is_not_taken_back)
 }
 END_TEST
 
+/* A daemon killed while it wrote a cause leaves an odd seq; the next one ends on an even one. */
 START_TEST(a_cause_cut_off_by_a_kill_is_written_whole)
 {
 	struct hc_pages_state s = state_of(5, "x");
@@ -547,6 +578,7 @@ int main(void)
 	tcase_add_checked_fixture(c, setup, teardown);
 	tcase_add_test(c, each_owner_has_files_of_its_own);
 	tcase_add_test(c, a_restarted_daemon_finds_the_same_pages);
+	tcase_add_test(c, what_was_shown_is_found);
 	tcase_add_test(c, a_death_that_was_told_is_not_taken_back);
 	tcase_add_test(c, a_cause_cut_off_by_a_kill_is_written_whole);
 	tcase_add_test(c, a_long_cause_ends_at_a_character);

@@ -194,7 +194,7 @@ START_TEST(a_refusal_says_who_when_and_75)
 	want(75, "link shm has 800 of 800 MB/s");
 	want(75, "; try again in ");
 	ctl("channel", "hold", "--bandwidth", "801");
-	want(1, "could ever carry it");
+	want(1, "could ever carry it (wanted 801 MB/s and 0 back, type any)");
 	ctl("channel", "hold", "--bandwidth", "100", "--json");
 	want(75, "\"granted\":0,\"retry_after_ms\":");
 	root = parse(run.out);

@@ -357,6 +357,7 @@ struct hc_ended {
 	uint64_t id;
 	uint64_t at;
 	uint32_t uid, epoch, nranks;
+	uint32_t home; /* node */
 	uint8_t state;
 	char name[HC_PART_NAME];
 	char cause[HC_CAUSE_MAX];

@@ -144,7 +144,7 @@ START_TEST(both_nodes_show_it_and_name_its_home)
 	ck_assert_int_eq(run.status, 0);
 	ck_assert_msg(strstr(run.out, "node0") && strstr(run.out, "ACTIVE"), "%s", run.out);
 	quit_all();
-	await_state(1, NULL, NULL);
+	await_state(1, "DESTROYED", NULL);
 	end();
 }
 END_TEST
@@ -166,7 +166,16 @@ START_TEST(all_leave)
 		ck_assert_msg(!a.result, "rank %u: %s", i, a.text);
 	}
 	await_state(0, "DESTROYED", "all ranks left");
-	await_state(1, NULL, NULL);
+	await_state(1, "DESTROYED", "all ranks left");
+	for (i = 0; i < 2; i++) { /* by name too, and with its home */
+		hc_ctl(&run, &n[i], "domain", "show", "train", (char *)NULL);
+		ck_assert_int_eq(run.status, 0);
+		ck_assert_msg(strstr(run.out, "all ranks left") && strstr(run.out, "node0"), "%s",
+			      run.out);
+		hc_ctl(&run, &n[i], "domain", "destroy", id, (char *)NULL);
+		ck_assert_int_eq(run.status, 1);
+		ck_assert_msg(strstr(run.err, "has ended already") != NULL, "%s", run.err);
+	}
 	quit_all();
 	end();
 }
@@ -190,7 +199,7 @@ START_TEST(after_a_death_the_others_leave)
 		if (i != dead)
 			hc_rank_must(&rank[i], &o, NULL);
 	await_state(0, "DESTROYED", "no member alive");
-	await_state(1, NULL, NULL);
+	await_state(1, "DESTROYED", "no member alive");
 	quit_all();
 	end();
 }
@@ -222,7 +231,7 @@ START_TEST(destroyed_from_either_node)
 	hc_rank_hear(&rank[by], &a, LIMIT);
 	ck_assert_msg(!a.result, "%s", a.text);
 	await_state(0, "DESTROYED", "destroyed by uid");
-	await_state(1, NULL, NULL);
+	await_state(1, "DESTROYED", "destroyed by uid");
 	hears(2, HC_W_event_code_DOMAIN_DESTROYED, "destroyed by uid");
 	quit_all();
 	end();
@@ -256,7 +265,7 @@ START_TEST(forced_when_a_far_reference_stays)
 	hears(0, HC_W_event_code_DOMAIN_DESTROYED, "forced, 1 reference left: rank 3");
 	hears(2, HC_W_event_code_DOMAIN_DESTROYED, "forced, 1 reference left: rank 3");
 	await_state(0, "DESTROYED", "forced, 1 reference left: rank 3");
-	await_state(1, NULL, NULL);
+	await_state(1, "DESTROYED", "forced, 1 reference left: rank 3");
 	quit_all();
 	end();
 }
@@ -278,7 +287,7 @@ START_TEST(suspended_while_a_daemon_stands_still)
 	await_state(1, "ACTIVE", "node0");
 	operations_run();
 	quit_all();
-	await_state(1, NULL, NULL);
+	await_state(1, "DESTROYED", NULL);
 	end();
 }
 END_TEST
@@ -314,7 +323,7 @@ START_TEST(damaged_when_the_limit_is_over)
 	for (i = 0; i < RANKS; i++)
 		hc_rank_must(&rank[i], &o, NULL);
 	await_state(0, "DESTROYED", "no member alive");
-	await_state(1, NULL, NULL);
+	await_state(1, "DESTROYED", "no member alive");
 	quit_all();
 	end();
 }
@@ -367,7 +376,7 @@ static void destroyed_by(unsigned r)
 
 	hc_rank_must(&rank[r], &d, NULL);
 	await_state(0, "DESTROYED", "destroyed by uid");
-	await_state(1, NULL, NULL);
+	await_state(1, "DESTROYED", "destroyed by uid");
 }
 
 /* Of the home (0) or of the other node (1), three times: ranks go on meanwhile, both show the same
@@ -410,7 +419,7 @@ START_TEST(a_rank_dies_with_its_daemon)
 	await_state(1, "DAMAGED", dead == 1 ? "rank 1" : "rank 2");
 	hears(other, HC_W_event_code_RANK_DIED, dead == 1 ? "rank 1" : "rank 2");
 	quit_all();
-	await_state(1, NULL, NULL);
+	await_state(1, "DESTROYED", NULL);
 	end();
 }
 END_TEST

@@ -283,6 +283,8 @@ static void count_state(struct hc_core *c, uint8_t state, uint32_t by)
 		c->nforming += by;
 	else if (state == HC_W_domain_state_ACTIVE)
 		c->nactive += by;
+	else if (state == HC_W_domain_state_SUSPENDED)
+		c->nsuspended += by;
 	else if (state == HC_W_domain_state_DAMAGED)
 		c->ndamaged += by;
 }

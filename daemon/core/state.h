@@ -622,7 +622,7 @@ struct hc_core {
 	uint64_t requests, refused;
 	bool started;
 	struct hc_drain drain;
-	uint32_t nactive, nforming, ndamaged, nseats;
+	uint32_t nactive, nforming, nsuspended, ndamaged, nseats;
 	uint32_t nfar; /* parts of other homes */
 };
 

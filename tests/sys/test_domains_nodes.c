@@ -273,6 +273,16 @@ END_TEST
 
 /* ---- a node that cannot be reached ---- */
 
+/* What the status of that node counts. */
+static void want_suspended(unsigned node, unsigned count)
+{
+	struct hcomm_view_status s;
+
+	hc_row_status(&n[node], &s);
+	ck_assert_uint_eq(s.domains, 1);
+	ck_assert_uint_eq(s.suspended, count);
+}
+
 START_TEST(suspended_while_a_daemon_stands_still)
 {
 	begin(NULL);
@@ -281,6 +291,7 @@ START_TEST(suspended_while_a_daemon_stands_still)
 	hears(0, HC_W_event_code_NODE_SUSPENDED, "node node1 cannot be reached");
 	hears(1, HC_W_event_code_NODE_SUSPENDED, "node node1 cannot be reached");
 	await_state(0, "SUSPENDED", "node node1 cannot be reached");
+	want_suspended(0, 1);
 	kill(n[1].pid, SIGCONT);
 	hears(0, HC_W_event_code_DOMAIN_ACTIVE, NULL);
 	await_state(0, "ACTIVE", "node0");
@@ -298,9 +309,12 @@ START_TEST(suspended_while_its_home_stands_still)
 	kill(n[0].pid, SIGSTOP);
 	hears(2, HC_W_event_code_NODE_SUSPENDED, "its home, node node0, cannot be reached");
 	await_state(1, "SUSPENDED", "its home, node node0");
+	want_suspended(1, 1);
 	kill(n[0].pid, SIGCONT);
 	await_state(1, "ACTIVE", "node0");
 	await_state(0, "ACTIVE", "node0");
+	want_suspended(0, 0);
+	want_suspended(1, 0);
 	operations_run();
 	quit_all();
 	end();

@@ -2,8 +2,8 @@
 /*
  * Channels of a process: what their files share.
  *
- * A struct hc_channel is a slot of a table like that of the domains: a handle is a generation and
- * a place, a slot never moves, and in a forked child all read as zero. Its first part is what send
+ * A struct hc_channel is a slot of a table (slots.h): it never moves, and in a forked child all
+ * read as zero. Its first part is what send
  * and recv use, without a lock: `live` is the handle while this end is open. The rest is under the
  * session's lock.
  *
@@ -67,7 +67,7 @@ struct hc_channel {
 	enum hc_chan_phase phase;
 	int error; /* FAILED: why */
 	uint32_t retry_after_ms;
-	uint32_t index, next_free;
+	struct hc_slot_link place;
 	uint32_t rank, side;
 	void *map;
 	size_t map_bytes; /* with the stash behind the rings */

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The table of channel handles, one for the process; see handles.c, whose rules it follows.
+ * The table of channel handles, one for the process; see slots.h.
  *
  * It is reserved at the first channel and given back with the table of domains, once no session
- * is open: until then any stale handle may be looked up. Freed slots wait in a queue, so that it
- * is long before one is used again. Registers of status come as slabs like the state records of
- * domains; each file is mapped once for a session and stays until it closes.
+ * is open: until then any stale handle may be looked up. Registers of status come as slabs like the
+ * state records of domains; each file is mapped once for a session and stays until it closes.
  */
 #include "chan.h"
 
@@ -15,88 +14,19 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
-#define TABLE_BYTES ((size_t)HC_CHANS * HC_CHAN_BYTES)
-#define SLAB_BYTES  ((size_t)HC_STATUS_SLAB * HC_REGISTER_BYTES)
-#define NO_SLOT     UINT32_MAX
+#define SLAB_BYTES ((size_t)HC_STATUS_SLAB * HC_REGISTER_BYTES)
 
 _Atomic(unsigned char *) hc_chans;
 
-static struct {
-	pthread_mutex_t lock;
-	uint32_t slots; /* in use or in the queue */
-	uint32_t first_free, last_free;
-	uint32_t generation;
-	uint32_t forked; /* generations up to this are a parent's */
-} table = {.lock = PTHREAD_MUTEX_INITIALIZER, .first_free = NO_SLOT, .last_free = NO_SLOT};
-
-static struct hc_channel *slot_at(uint32_t index)
-{
-	return hc_chan_at(atomic_load(&hc_chans), index << HC_CHAN_BITS);
-}
+static struct hc_slot_table table = HC_SLOT_TABLE(&hc_chans, "channels", HC_CHAN_BITS, HC_CHANS,
+						  offsetof(struct hc_channel, place));
 
 void hc_chans_drop(bool child)
 {
-	unsigned char *slots = atomic_exchange(&hc_chans, NULL);
-
-	if (child) {
-		pthread_mutex_init(&table.lock, NULL);
-		table.forked = table.generation;
-	}
-	if (slots)
-		munmap(slots, TABLE_BYTES);
-	table.slots = 0;
-	table.first_free = table.last_free = NO_SLOT;
+	hc_slots_drop(&table, child);
 }
 
 /* ---- slots ---- */
-
-static int reserve(void)
-{
-	void *map;
-
-	if (table.slots == HC_CHANS)
-		return hc_refuse(HC_E_LIMIT, "this process has %u channels, which is the limit",
-				 table.slots);
-	if (atomic_load(&hc_chans))
-		return 0;
-	map = mmap(NULL, TABLE_BYTES, PROT_READ | PROT_WRITE,
-		   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (map == MAP_FAILED)
-		return hc_refuse(HC_E_NO_MEMORY, "no memory for the table of channels");
-	madvise(map, TABLE_BYTES, MADV_WIPEONFORK);
-	atomic_store(&hc_chans, map);
-	return 0;
-}
-
-static int take_slot(struct hc_channel **c)
-{
-	uint32_t i = table.first_free;
-	int r;
-
-	if (i != NO_SLOT) {
-		*c = slot_at(i);
-		table.first_free = (*c)->next_free;
-		if (table.first_free == NO_SLOT)
-			table.last_free = NO_SLOT;
-		return 0;
-	}
-	r = reserve();
-	if (r)
-		return r;
-	*c = slot_at(table.slots);
-	(*c)->index = table.slots++;
-	return 0;
-}
-
-static void put_slot(struct hc_channel *c)
-{
-	c->next_free = NO_SLOT;
-	if (table.last_free == NO_SLOT)
-		table.first_free = c->index;
-	else
-		slot_at(table.last_free)->next_free = c->index;
-	table.last_free = c->index;
-}
 
 /* Everything but what a late look at `live` or `busy` may meet. */
 static void clear(struct hc_channel *c)
@@ -116,13 +46,14 @@ static void clear(struct hc_channel *c)
 int hc_chan_new(struct hcomm_session *s, struct hc_channel **out)
 {
 	struct hc_channel *c;
+	uint64_t handle;
+	void *slot;
 	int r;
 
 	pthread_mutex_lock(&table.lock);
-	r = take_slot(&c);
+	r = hc_slot_take(&table, &slot, &handle);
 	if (!r) {
-		if (!++table.generation)
-			table.generation = 1;
+		c = slot;
 		clear(c);
 		c->phase = HC_CHAN_WANTED;
 		c->session = s;
@@ -131,7 +62,7 @@ int hc_chan_new(struct hcomm_session *s, struct hc_channel **out)
 		if (c->next)
 			c->next->link = &c->next;
 		s->channels = c;
-		c->handle = (uint64_t)table.generation << 32 | c->index << HC_CHAN_BITS;
+		c->handle = handle;
 		*out = c;
 	}
 	pthread_mutex_unlock(&table.lock);
@@ -156,7 +87,7 @@ void hc_chan_free(struct hc_channel *c)
 	c->next = NULL;
 	c->link = NULL;
 	c->phase = HC_CHAN_FREE;
-	put_slot(c);
+	hc_slot_put(&table, c);
 	pthread_mutex_unlock(&table.lock);
 }
 
@@ -164,11 +95,9 @@ void hc_chan_free(struct hc_channel *c)
 
 int hc_chan_lost(hcomm_channel handle)
 {
-	bool child = !hc_process_known() && table.generation;
-
 	if (!handle)
 		return hc_refuse(HC_E_INVALID, "the channel's handle is 0");
-	if (child || (handle >> 32 && handle >> 32 <= table.forked))
+	if (hc_slot_of_parent(&table, handle, !hc_process_known()))
 		return hc_refuse(
 			HC_E_FORKED,
 			"the channel belongs to the process that opened the session; this is a "

@@ -28,6 +28,7 @@
 #include "hcomm/hcomm.h"
 #include "ops.h"
 #include "pending.h"
+#include "slots.h"
 
 #define HC_EXPORT __attribute__((visibility("default")))
 
@@ -70,8 +71,7 @@ struct hc_domain {
 	struct hcomm_session *session;  /* NULL: one rank without a daemon */
 	struct hc_domain *next, **link; /* of the session */
 	uint64_t id;
-	uint32_t index;
-	uint32_t next_free;
+	struct hc_slot_link place;
 	enum hc_phase phase;
 	bool ending;    /* its end was asked for */
 	bool attached;  /* joined by hcomm_attach: it may have been ours before */

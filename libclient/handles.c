@@ -1,18 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The table of domain handles, one for the process, and how a forked child is told apart.
+ * The table of domain handles, one for the process (slots.h), and how a forked child is told apart.
  *
- * A handle is generation << 32 | place of the slot in the table. The generation is one counter for
- * the process, so no handle is ever given twice, also over a close of all sessions. The table is
- * reserved once, untouched pages cost nothing, and a slot never moves; a free one waits at the end
- * of a queue, so that it is long before it is used again. When the last session and the last local
- * domain have gone, the table is unmapped.
- *
- * The table is MADV_WIPEONFORK: in a child all slots read as zero, so a parent's handle matches
- * nothing and op_begin needs no check of its own. The same advice on a page of .bss keeps the
- * stamp of the process: 0 means that this is a child (or that nothing was opened yet), and the
- * first open in a child begins a table of its own. Locks are made anew there: a thread of the
- * parent may have held them when the child was made.
+ * When the last session and the last local domain have gone, the table is given back. It is wiped
+ * in a child by fork. The same advice on a page of .bss keeps the stamp of the process: 0 means
+ * that this is a child (or that nothing was opened yet), and the first open in a child begins a
+ * table of its own. Locks are made anew there: a thread of the parent may have held them when the
+ * child was made.
  */
 #include "client.h"
 #include "shared.h"
@@ -24,33 +18,18 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define TABLE_BYTES ((size_t)HC_SLOTS * HC_SLOT_BYTES)
-#define PAGE_MAX    65536u
-#define BUSY        1u /* stamp while a child begins anew */
-#define NO_SLOT     UINT32_MAX
+#define PAGE_MAX 65536u
+#define BUSY     1u /* stamp while a child begins anew */
 
 _Atomic(unsigned char *) hc_slots;
 
-static struct {
-	pthread_mutex_t lock;
-	uint32_t users;
-	uint32_t slots; /* in use or in the queue */
-	uint32_t first_free, last_free;
-	uint32_t generation;
-	uint32_t forked; /* generations up to this are a parent's */
-	uint64_t stamp;
-} table = {.lock = PTHREAD_MUTEX_INITIALIZER,
-	   .first_free = NO_SLOT,
-	   .last_free = NO_SLOT,
-	   .stamp = BUSY};
+static struct hc_slot_table table = HC_SLOT_TABLE(&hc_slots, "domains", HC_SLOT_BITS, HC_SLOTS,
+						  offsetof(struct hc_domain, place));
+static uint32_t users; /* of the table, under its lock */
+static uint64_t last_stamp = BUSY;
 
 /* Room for one page at any page size. */
 static unsigned char wiped[2 * PAGE_MAX];
-
-static struct hc_domain *slot_at(uint32_t index)
-{
-	return hc_slot_at(atomic_load(&hc_slots), index << HC_SLOT_BITS);
-}
 
 static size_t page_bytes(void)
 {
@@ -78,16 +57,6 @@ static _Atomic uint64_t *stamp_word(void)
 	return w;
 }
 
-static void drop_table(void)
-{
-	unsigned char *slots = atomic_exchange(&hc_slots, NULL);
-
-	if (slots)
-		munmap(slots, TABLE_BYTES);
-	table.slots = 0;
-	table.first_free = table.last_free = NO_SLOT;
-}
-
 static void begin_anew(_Atomic uint64_t *word)
 {
 	uint64_t none = 0;
@@ -97,12 +66,10 @@ static void begin_anew(_Atomic uint64_t *word)
 			sched_yield();
 		return;
 	}
-	pthread_mutex_init(&table.lock, NULL);
-	table.users = 0;
-	table.forked = table.generation;
-	drop_table();
+	users = 0;
+	hc_slots_drop(&table, true);
 	hc_chans_drop(true);
-	atomic_store(word, ++table.stamp);
+	atomic_store(word, ++last_stamp);
 }
 
 int hc_process_enter(uint64_t *stamp)
@@ -115,7 +82,7 @@ int hc_process_enter(uint64_t *stamp)
 				 strerror(errno));
 	begin_anew(word);
 	pthread_mutex_lock(&table.lock);
-	table.users++;
+	users++;
 	*stamp = atomic_load(word);
 	pthread_mutex_unlock(&table.lock);
 	return 0;
@@ -145,11 +112,13 @@ int hc_local_map(struct hc_local **local)
 
 static void free_locals(void)
 {
+	const struct hc_domain *d;
 	uint32_t i;
 
-	for (i = 0; i < table.slots; i++) {
-		if (slot_at(i)->local)
-			munmap(slot_at(i)->local, sizeof(struct hc_local));
+	for (i = 0; i < table.used; i++) {
+		d = hc_slot_number(&table, i);
+		if (d->local)
+			munmap(d->local, sizeof(struct hc_local));
 	}
 }
 
@@ -158,63 +127,15 @@ void hc_process_leave(uint64_t stamp)
 	if (!hc_process_same(stamp))
 		return;
 	pthread_mutex_lock(&table.lock);
-	if (!--table.users) {
+	if (!--users) {
 		free_locals();
-		drop_table();
+		hc_slots_drop(&table, false);
 		hc_chans_drop(false);
 	}
 	pthread_mutex_unlock(&table.lock);
 }
 
 /* ---- slots ---- */
-
-static int reserve(void)
-{
-	void *map;
-
-	if (table.slots == HC_SLOTS)
-		return hc_refuse(HC_E_LIMIT, "this process has %u domains, which is the limit",
-				 table.slots);
-	if (atomic_load(&hc_slots))
-		return 0;
-	map = mmap(NULL, TABLE_BYTES, PROT_READ | PROT_WRITE,
-		   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (map == MAP_FAILED)
-		return hc_refuse(HC_E_NO_MEMORY, "no memory for the table of domains");
-	madvise(map, TABLE_BYTES, MADV_WIPEONFORK);
-	atomic_store(&hc_slots, map);
-	return 0;
-}
-
-static int take_slot(struct hc_domain **d)
-{
-	uint32_t i = table.first_free;
-	int r;
-
-	if (i != NO_SLOT) {
-		*d = slot_at(i);
-		table.first_free = (*d)->next_free;
-		if (table.first_free == NO_SLOT)
-			table.last_free = NO_SLOT;
-		return 0;
-	}
-	r = reserve();
-	if (r)
-		return r;
-	*d = slot_at(table.slots);
-	(*d)->index = table.slots++;
-	return 0;
-}
-
-static void put_slot(struct hc_domain *d)
-{
-	d->next_free = NO_SLOT;
-	if (table.last_free == NO_SLOT)
-		table.first_free = d->index;
-	else
-		slot_at(table.last_free)->next_free = d->index;
-	table.last_free = d->index;
-}
 
 static void link_session(struct hc_domain *d, struct hcomm_session *s)
 {
@@ -233,13 +154,14 @@ static void link_session(struct hc_domain *d, struct hcomm_session *s)
 int hc_domain_new(struct hcomm_session *session, struct hc_domain **out)
 {
 	struct hc_domain *d;
+	uint64_t handle;
+	void *slot;
 	int r;
 
 	pthread_mutex_lock(&table.lock);
-	r = take_slot(&d);
+	r = hc_slot_take(&table, &slot, &handle);
 	if (!r) {
-		if (!++table.generation)
-			table.generation = 1;
+		d = slot;
 		d->phase = HC_PHASE_FORMING;
 		d->error = 0;
 		d->ending = d->attached = false;
@@ -250,7 +172,7 @@ int hc_domain_new(struct hcomm_session *session, struct hc_domain **out)
 		d->nranks = d->epoch = d->tag = 0;
 		d->name[0] = '\0';
 		link_session(d, session);
-		d->handle = (uint64_t)table.generation << 32 | d->index << HC_SLOT_BITS;
+		d->handle = handle;
 		*out = d;
 	}
 	pthread_mutex_unlock(&table.lock);
@@ -273,15 +195,13 @@ void hc_domain_free(struct hc_domain *d)
 	d->next = NULL;
 	d->link = NULL;
 	d->phase = HC_PHASE_FREE;
-	put_slot(d);
+	hc_slot_put(&table, d);
 	pthread_mutex_unlock(&table.lock);
 }
 
 int hc_domain_lost(hcomm_domain handle)
 {
-	bool child = !atomic_load_explicit(stamp_word(), memory_order_relaxed) && table.generation;
-
-	if (handle && (child || (handle >> 32 && handle >> 32 <= table.forked)))
+	if (handle && hc_slot_of_parent(&table, handle, !hc_process_known()))
 		return hc_refuse(
 			HC_E_FORKED,
 			"the domain belongs to the process that opened the session; this is a "
@@ -297,7 +217,7 @@ int hc_domain_lock(hcomm_domain handle, struct hc_domain **out)
 	bool found;
 
 	/* in a child the lock below may be held for ever */
-	if (!atomic_load_explicit(stamp_word(), memory_order_relaxed))
+	if (!hc_process_known())
 		return hc_domain_lost(handle);
 	pthread_mutex_lock(&table.lock);
 	d = hc_slot(handle);

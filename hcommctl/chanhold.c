@@ -52,7 +52,8 @@ struct hold {
 	uint32_t devices[2];
 	uint32_t count, for_ms, granted;
 	bool wait, retry;
-	hcomm_domain domain[2];
+	hcomm_domain domain; /* with both ranks */
+	uint32_t retry_ms;   /* of the refusal that ended it; 0: none, or none known */
 	struct hcomm_status is;
 	struct one *ones;
 	uint64_t deadline;
@@ -83,6 +84,8 @@ static bool read_path(struct hold *h)
 					    "roce", "ib",   "eth", "shm"};
 	const char *path = ctl_opt(h->c, "path");
 
+	if (path && (!strcmp(path, "hcclink") || !strcmp(path, "nvlink")))
+		path = "hccs"; /* as in a [link A B] section */
 	for (uint32_t i = 0; path && i < sizeof(types) / sizeof(types[0]); i++) {
 		if (strcmp(path, types[i]))
 			continue;
@@ -116,41 +119,27 @@ static int read_options(struct hold *h)
 	h->args.peer = 1;
 	h->args.hold_ms = h->for_ms;
 	h->args.wait = h->wait;
-	h->args.flags = HCOMM_CHANNEL_GRANT_ONLY;
+	h->args.flags = HCOMM_CHANNEL_GRANT_ONLY | HCOMM_CHANNEL_FROM;
 	return CTL_OK;
 }
 
 /* ---- its own domain ---- */
 
+/* Both ranks in one request: what cannot be leaves no domain behind. */
 static int join(struct hold *h)
 {
 	struct ctl *c = h->c;
-	struct hcomm_root_info info;
-	int r = hcomm_root_info(c->session, 2, &h->config, &info);
+	int r = hcomm_join_all_local(c->session, h->devices, 2, &h->config, c->timeout_ms,
+				     &h->domain);
 
-	if (!r)
-		r = hcomm_join(c->session, &info, 2, 0, h->devices[0], &h->config, HCOMM_START,
-			       &h->domain[0]);
-	if (r && r != HCOMM_E_IN_PROGRESS)
-		return r;
-	r = hcomm_join(c->session, &info, 2, 1, h->devices[1], &h->config, c->timeout_ms,
-		       &h->domain[1]);
-	if (!r)
-		r = hcomm_status_get(h->domain[0], &h->is);
-	while (!r && h->is.state != HCOMM_ACTIVE) { /* rank 0 is told in the same moment */
-		r = hcomm_dispatch(c->session, 1000);
-		r = r < 0 ? r : hcomm_status_get(h->domain[0], &h->is);
-	}
-	return r;
+	return r ? r : hcomm_status_get(h->domain, &h->is);
 }
 
 static void leave(struct hold *h)
 {
-	for (int i = 0; i < 2; i++) {
-		if (h->domain[i])
-			hcomm_leave(h->domain[i], HCOMM_DEFAULT);
-		h->domain[i] = 0;
-	}
+	if (h->domain)
+		hcomm_leave(h->domain, HCOMM_DEFAULT);
+	h->domain = 0;
 }
 
 /* Two commands may have picked the same devices in the same moment: the one that lost looks
@@ -197,10 +186,11 @@ static void take_far_end(struct hold *h, struct one *o)
 	struct hcomm_channel_args far = HCOMM_INIT(struct hcomm_channel_args);
 	int r;
 
+	far.rank = 1;
 	far.peer = 0;
 	far.wait = 1;
 	far.flags = h->args.flags;
-	r = hcomm_channel_acquire(h->domain[1], &far, FAR_LIMIT_MS, &o->far);
+	r = hcomm_channel_acquire(h->domain, &far, FAR_LIMIT_MS, &o->far);
 	o->info.size = sizeof(o->info);
 	if (!r)
 		r = hcomm_channel_info(o->near, &o->info);
@@ -220,6 +210,7 @@ static void refused(struct hold *h, struct one *o)
 	const uint32_t hint = hcomm_retry_after();
 
 	if (!h->retry || o->tries > 1 || hint == HCOMM_UNKNOWN) {
+		h->retry_ms = hint == HCOMM_UNKNOWN ? 0 : hint;
 		h->status =
 			ctl_fail(HCOMM_E_AGAIN, o->tries > 1 ? "refused at the hint" : "refused");
 		return;
@@ -240,7 +231,7 @@ static void ask(struct hold *h, struct one *o)
 		o->asked = now_ns();
 	o->due = NEVER;
 	o->phase = ASKED;
-	r = hcomm_channel_acquire(h->domain[0], &h->args, limit, &o->near);
+	r = hcomm_channel_acquire(h->domain, &h->args, limit, &o->near);
 	if (r == HCOMM_E_AGAIN) {
 		refused(h, o);
 	} else if (!r) {
@@ -362,8 +353,12 @@ static void print_json(const struct hold *h)
 	hc_text_init(&t, text, sizeof(text));
 	hc_json_string(&t, h->is.name, strlen(h->is.name));
 	printf("{\"schema_version\":%d,\"domain\":\"%016" PRIx64 "\",\"name\":%s,\"asked\":%u,"
-	       "\"granted\":%u,\"channels\":[",
+	       "\"granted\":%u,\"retry_after_ms\":",
 	       HC_SCHEMA_VERSION, h->is.id, text, h->count, h->granted);
+	if (h->retry_ms)
+		printf("%u,\"channels\":[", h->retry_ms);
+	else
+		printf("null,\"channels\":[");
 	for (uint32_t i = 0; i < h->count; i++) {
 		const struct one *o = &h->ones[i];
 

@@ -135,6 +135,13 @@ static int show_json(const struct ctl_rows *domain, const struct ctl_rows *membe
 	return status;
 }
 
+static int by_rank(const void *a, const void *b)
+{
+	const struct hcomm_view_member *one = a, *two = b;
+
+	return (one->rank > two->rank) - (one->rank < two->rank);
+}
+
 static void show_missing(const struct ctl_rows *members)
 {
 	const struct hcomm_view_member *m;
@@ -170,6 +177,7 @@ static int show_once(struct ctl *c, struct ctl_rows *domain, struct ctl_rows *me
 		status = ctl_rows_query(c, members, &filter);
 	if (status)
 		return status;
+	ctl_rows_sort(members, by_rank); /* a node that is not the home has them as they came */
 	if (c->json)
 		return show_json(domain, members);
 	if (!c->columns) {

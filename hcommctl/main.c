@@ -382,6 +382,8 @@ static int take_option(struct ctl *c, const struct command *k, struct line *l, i
 		value = value_of(l->argv, l->argc, i, after ? after + 1 : NULL);
 		if (!value)
 			return CTL_USAGE;
+		if (!value[0]) /* of a shell variable that is not set */
+			return ctl_usage("%.*s is empty", (int)len, word);
 	}
 	word[len] = '\0';
 	if (ctl_opt(c, word + 2))
@@ -495,6 +497,9 @@ static int check_args(const struct command *k, const struct line *l)
 	if (l->argc > words + wanted)
 		return ctl_usage("'%s' is one word too many; see hcommctl %s --help",
 				 l->argv[words + wanted], k->noun);
+	/* it would mean the first one that there is */
+	if (wanted && !l->argv[words][0])
+		return ctl_usage("%s of %s %s is empty", k->args, k->noun, k->verb);
 	return CTL_OK;
 }
 

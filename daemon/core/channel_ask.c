@@ -373,10 +373,20 @@ static int keep_place(struct asking *a, uint32_t request)
 
 static void no_way(struct asking *a)
 {
-	HC_TEXT(a->text,
-		"no link between rank %u and its peers could ever carry it; hcommctl link list "
-		"shows what there is",
-		a->m->rank);
+	const struct hc_m_want_piece *one = &a->c->chan->pieces[0];
+
+	if (a->count > 1)
+		HC_TEXT(a->text,
+			"no links between rank %u and its %u peers could ever carry it; hcommctl "
+			"link list shows what there is",
+			a->m->rank, a->count);
+	else
+		HC_TEXT(a->text,
+			"no link between rank %u and rank %u could ever carry it (wanted %u MB/s "
+			"and %u back, type %s%s); hcommctl link list shows what there is",
+			a->m->rank, one->peer, one->mbps, one->back_mbps,
+			hc_word_link_type((uint8_t)one->path_type),
+			one->flags & 1 ? "" : ", with rings in shared memory");
 }
 
 static void put_request(struct asking *a, uint32_t request)

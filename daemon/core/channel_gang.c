@@ -359,6 +359,31 @@ static void keep(struct reserving *r, uint32_t request, bool granted)
 		hc_gang_kept(c, request);
 }
 
+/* To another node: a piece with rings, or else one whose share is more than any link has. */
+static void no_way(struct reserving *r)
+{
+	struct hc_core *c = r->c;
+	const struct hc_admit_piece *piece = NULL;
+	uint32_t i;
+
+	for (i = 0; i < r->n && (!piece || !piece->carries); i++)
+		if (c->chan->ask[i].from == HC_END_NET || c->chan->ask[i].to == HC_END_NET)
+			piece = &c->chan->ask[i];
+	if (piece && piece->carries)
+		HC_TEXT(r->text,
+			"node %s has no link to another node that could ever carry it: between "
+			"nodes a channel is a grant alone (HCOMM_CHANNEL_GRANT_ONLY)",
+			c->self.name);
+	else if (piece)
+		HC_TEXT(r->text,
+			"node %s has no link that could ever carry it (to another node: %u MB/s "
+			"and %u back, type %s); hcommctl link list shows what there is",
+			c->self.name, piece->mbps[0], piece->mbps[1],
+			hc_word_link_type(piece->type));
+	else
+		HC_TEXT(r->text, "node %s has no link that could ever carry it", c->self.name);
+}
+
 static int reserve(struct reserving *r, uint32_t *retry_ms)
 {
 	struct hc_core *c = r->c;
@@ -382,7 +407,7 @@ static int reserve(struct reserving *r, uint32_t *retry_ms)
 	if (code == HC_E_AGAIN)
 		keep_place(r, request);
 	else if (code == HC_E_LINK_UNAVAILABLE)
-		HC_TEXT(r->text, "node %s has no link that could ever carry it", c->self.name);
+		no_way(r);
 	return code;
 }
 

@@ -746,6 +746,7 @@ static void count_far(const struct hc_core *c, struct hc_core_counts *n)
 		left--;
 		n->active += c->parts[i].state == HC_W_domain_state_ACTIVE;
 		n->forming += c->parts[i].state < HC_W_domain_state_ACTIVE;
+		n->suspended += c->parts[i].state == HC_W_domain_state_SUSPENDED;
 		n->damaged += c->parts[i].state == HC_W_domain_state_DAMAGED;
 	}
 }
@@ -759,6 +760,7 @@ void hc_core_counts(const struct hc_core *c, struct hc_core_counts *n)
 	*n = (struct hc_core_counts){.domains = c->home_pool.used,
 				     .active = c->nactive,
 				     .forming = c->nforming,
+				     .suspended = c->nsuspended,
 				     .damaged = c->ndamaged,
 				     .ranks = c->nseats,
 				     .sessions = c->nsessions,

@@ -431,7 +431,7 @@ uint32_t hc_core_node_named(const struct hc_core *core, const char *name);
 
 /* For status: what there is now. */
 struct hc_core_counts {
-	uint32_t domains, active, forming, damaged, ranks, sessions, devices, simulated;
+	uint32_t domains, active, forming, suspended, damaged, ranks, sessions, devices, simulated;
 	uint64_t requests, refused;
 	uint32_t channels, waiting;
 	uint64_t lapsed, granted_at_once, granted_later, channel_refused;

@@ -149,7 +149,7 @@ void hc_view_status(struct hc_core *c, struct hc_session *s, uint32_t request,
 		status_part(c, p, s->id, request);
 		return;
 	}
-	e = m->id ? hc_home_ended(c, m->id) : ended_named(c, m->name);
+	e = m->id ? hc_ended_any(c, m->id) : ended_named(c, m->name);
 	if (e) {
 		status_ended(c, e, s->id, request);
 		return;
@@ -227,12 +227,16 @@ static bool ended_row(struct hc_view_page *g, const struct hc_ended *e)
 				     .epoch = e->epoch,
 				     .ranks = e->nranks,
 				     .uid = e->uid,
-				     .home = hc_str(g->c->self.name),
+				     .home = hc_str(e->home == HC_SELF_NODE
+							    ? g->c->self.name
+							    : g->c->nodes[e->home].name),
 				     .age_ms = (g->c->now - e->at) / 1000000u,
 				     .cause = hc_str(e->cause)};
 
 	if (g->c->now - e->at >= g->c->set.ended_keep_ns)
 		return true;
+	if (e->home != HC_SELF_NODE && hc_part_by_id(g->c, e->id))
+		return true; /* it did not form here, and then did; or it is being closed */
 	return !hc_view_wants(g, e->id, e->name) || hc_view_put(g, &r);
 }
 

@@ -283,6 +283,8 @@ static void count_state(struct hc_core *c, uint8_t state, uint32_t by)
 		c->nforming += by;
 	else if (state == HC_W_domain_state_ACTIVE)
 		c->nactive += by;
+	else if (state == HC_W_domain_state_SUSPENDED)
+		c->nsuspended += by;
 	else if (state == HC_W_domain_state_DAMAGED)
 		c->ndamaged += by;
 }
@@ -501,25 +503,18 @@ static void send_gone(struct hc_core *c, struct hc_home *h, uint32_t node)
 	hc_emit_send(c, node, &hc_desc_gone, &m);
 }
 
-void hc_home_remember(struct hc_core *c, struct hc_home *h, uint8_t state)
+/* In a ring: the oldest makes room. */
+static struct hc_ended *next_ended(struct hc_core *c)
 {
 	struct hc_ended *e = &c->ended[c->ended_at];
-	char name[32];
 
 	c->ended_at = (c->ended_at + 1) % c->lim.ended;
 	if (c->ended_count < c->lim.ended)
 		c->ended_count++;
-	*e = (struct hc_ended){.id = h->id,
-			       .at = c->now,
-			       .uid = h->uid,
-			       .epoch = h->epoch,
-			       .nranks = h->nranks,
-			       .state = state};
-	hc_str_copy(hc_str(hc_home_name(c, h, name, sizeof(name))), e->name, sizeof(e->name));
-	hc_str_copy(hc_str(hc_home_cause(c, h)), e->cause, sizeof(e->cause));
+	return e;
 }
 
-const struct hc_ended *hc_home_ended(const struct hc_core *c, uint64_t id)
+static struct hc_ended *ended_find(const struct hc_core *c, uint64_t id)
 {
 	uint32_t i;
 
@@ -527,6 +522,59 @@ const struct hc_ended *hc_home_ended(const struct hc_core *c, uint64_t id)
 		if (c->ended[i].id == id && c->now - c->ended[i].at < c->set.ended_keep_ns)
 			return &c->ended[i];
 	return NULL;
+}
+
+static void remember(struct hc_core *c, struct hc_ended *e, const struct hc_ended *what,
+		     const char *name, struct hc_str cause)
+{
+	*e = *what;
+	e->at = c->now;
+	hc_str_copy(hc_str(name), e->name, sizeof(e->name));
+	hc_str_copy(cause, e->cause, sizeof(e->cause));
+}
+
+void hc_home_remember(struct hc_core *c, struct hc_home *h, uint8_t state)
+{
+	const struct hc_ended e = {.id = h->id,
+				   .uid = h->uid,
+				   .epoch = h->epoch,
+				   .nranks = h->nranks,
+				   .home = HC_SELF_NODE,
+				   .state = state};
+	char name[32];
+
+	remember(c, next_ended(c), &e, hc_home_name(c, h, name, sizeof(name)),
+		 hc_str(hc_home_cause(c, h)));
+}
+
+/* For people of this node, who would have to know where its home was. */
+void hc_ended_far(struct hc_core *c, const struct hc_part *p, struct hc_str cause)
+{
+	const struct hc_ended e = {.id = p->id,
+				   .uid = p->uid,
+				   .epoch = p->epoch,
+				   .nranks = p->nranks,
+				   .home = p->home_node,
+				   .state = p->state};
+	struct hc_ended *was;
+	char name[32];
+
+	if (!p->id || !hc_part_is_far(p))
+		return;
+	was = ended_find(c, p->id); /* it may fail here, form again, and end */
+	remember(c, was ? was : next_ended(c), &e, hc_part_name(c, p, name), cause);
+}
+
+const struct hc_ended *hc_ended_any(const struct hc_core *c, uint64_t id)
+{
+	return ended_find(c, id);
+}
+
+const struct hc_ended *hc_home_ended(const struct hc_core *c, uint64_t id)
+{
+	const struct hc_ended *e = hc_ended_any(c, id);
+
+	return e && e->home == HC_SELF_NODE ? e : NULL;
 }
 
 void hc_home_over(struct hc_core *c, struct hc_home *h)

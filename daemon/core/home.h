@@ -61,6 +61,10 @@ void hc_home_stored(struct hc_core *c, struct hc_home *h);
 /* Keep why it ended. */
 const struct hc_ended *hc_home_ended(const struct hc_core *c, uint64_t id);
 void hc_home_remember(struct hc_core *c, struct hc_home *h, uint8_t state);
+/* The same of a domain of another home that has ended here, and of either; nothing but what is
+ * shown and said follows from these. */
+void hc_ended_far(struct hc_core *c, const struct hc_part *p, struct hc_str cause);
+const struct hc_ended *hc_ended_any(const struct hc_core *c, uint64_t id);
 /* All have been told: answer those who wait, a few in each unit of work, and forget it. */
 void hc_home_over(struct hc_core *c, struct hc_home *h);
 bool hc_home_work(struct hc_core *c);

@@ -13,6 +13,7 @@
 #include "digest.h"
 #include "device.h"
 #include "emit.h"
+#include "home.h"
 #include "pages.h"
 #include "row.h"
 #include "session.h"
@@ -620,6 +621,7 @@ void hc_part_fail(struct hc_core *c, struct hc_part *p, uint16_t code, uint32_t 
 	b->code = code;
 	b->cut = retry_ms; /* of a domain that never was: when to come again */
 	hc_part_set_cause(c, p, HC_W_event_code_DOMAIN_FAILED, HC_NONE, 0, text);
+	hc_ended_far(c, p, text);
 	hc_channel_part_gone(c, p);
 	hc_index_del(&c->part_by_key, hc_part_number(c, p));
 	b->event = HC_W_event_code_DOMAIN_FAILED;
@@ -715,6 +717,7 @@ void hc_part_end(struct hc_core *c, struct hc_part *p, uint8_t state, struct hc_
 						     : HC_W_event_code_DOMAIN_DESTROYED;
 	b->code = HC_E_GONE;
 	hc_part_set_cause(c, p, b->event, HC_NONE, 0, text);
+	hc_ended_far(c, p, text);
 	hc_channel_part_gone(c, p);
 	hc_index_del(&c->part_by_key, hc_part_number(c, p));
 	if (p->published)

@@ -513,7 +513,7 @@ void hc_part_destroy(struct hc_core *c, struct hc_session *s, uint32_t request,
 				 .uid = uid,
 				 .role = s->role,
 				 .timeout_ms = m->timeout_ms};
-	bool known = m->id && hc_home_ended(c, m->id);
+	bool known = m->id && hc_ended_any(c, m->id);
 
 	w.id = p ? p->id : h ? h->id : 0;
 	if (!w.id) {

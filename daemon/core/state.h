@@ -357,6 +357,7 @@ struct hc_ended {
 	uint64_t id;
 	uint64_t at;
 	uint32_t uid, epoch, nranks;
+	uint32_t home; /* node */
 	uint8_t state;
 	char name[HC_PART_NAME];
 	char cause[HC_CAUSE_MAX];
@@ -621,7 +622,7 @@ struct hc_core {
 	uint64_t requests, refused;
 	bool started;
 	struct hc_drain drain;
-	uint32_t nactive, nforming, ndamaged, nseats;
+	uint32_t nactive, nforming, nsuspended, ndamaged, nseats;
 	uint32_t nfar; /* parts of other homes */
 };
 

@@ -102,6 +102,7 @@ static void status_counts(struct hc_shell *sh, const struct hc_core_counts *core
 	m->domains = core->domains;
 	m->active = core->active;
 	m->forming = core->forming;
+	m->suspended = core->suspended;
 	m->damaged = core->damaged;
 	m->ranks = core->ranks;
 	m->clients = ctl.sessions;

@@ -505,9 +505,9 @@ struct hcomm_channel_args {
  * Blocking. With `wait` and HCOMM_START: returns IN_PROGRESS, *channel is valid, and an event
  * CHANNEL_GRANTED or CHANNEL_REFUSED ends it; a granted channel that is not used (any call with
  * its handle) within grant_ttl_s goes back.
- * AGAIN (see above); TIMEOUT; LINK_UNAVAILABLE (no link that could ever carry it: what there is);
- * LIMIT (names the quota); MISMATCH (the two ends want different things: both values); INVALID;
- * DAMAGED, GONE.
+ * AGAIN (see above); TIMEOUT; LINK_UNAVAILABLE (no link that could ever carry it; between nodes
+ * also one that is not GRANT_ONLY, in this version); LIMIT (names the quota); MISMATCH (the two
+ * ends want different things: both values); INVALID; DAMAGED, GONE.
  */
 int hcomm_channel_acquire(hcomm_domain domain, const struct hcomm_channel_args *args,
 			  int timeout_ms, hcomm_channel *channel);

@@ -84,6 +84,8 @@ struct hcomm_view_status {
 	uint64_t wrong_cluster; /* connections turned away: another cluster */
 	uint64_t strangers; /* connections turned away: no daemon, or it said nothing in time */
 	uint64_t no_room; /* connections turned away: too many that had not said who they are */
+	uint32_t suspended; /* of the domains those that are SUSPENDED */
+	uint8_t reserved2_[4];
 };
 
 /* communication domains of this node */

@@ -42,6 +42,7 @@ static void tell_all(struct hc_rank *r, int timeout_ms)
 	struct hc_order o = {.what = HC_DO_JOIN_TABLE,
 			     .timeout_ms = timeout_ms,
 			     .text = OPEN "c050-eight-ranks-one-server.json",
+			     .channels = 1,
 			     .name = "half"};
 
 	for (uint32_t i = 0; i < 4; i++) {
@@ -78,6 +79,8 @@ static void want_nothing_left(void)
 	ck_assert_uint_eq(s.forming, 0);
 	ck_assert_uint_eq(s.active, 0);
 	ck_assert_uint_eq(s.ranks, 0);
+	ck_assert_uint_eq(s.channels, 0); /* each had wished for some */
+	ck_assert_uint_eq(s.waiting, 0);
 	hc_ctl(&run, &node, "device", "list", "--no-headings", "-o", "HOLDER", (char *)NULL);
 	for (const char *c = run.out; *c; c++)
 		ck_assert_msg(!strchr("123456789", *c), "devices are held: %s", run.out);

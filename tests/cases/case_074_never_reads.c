@@ -5,9 +5,10 @@
  * One stopped subscriber filled its buffer, the daemon's write blocked, and everybody stood still
  * while all looked healthy. Here the subscriber loses events, which are counted for it and told
  * to it with the first that it reads again; the daemon's memory has a bound, and the others do
- * not feel it, neither in what they ask nor in the channels that they take. One that is granted
- * channels and does not read that it was keeps none of them for longer than grant_ttl_s, which is 1
- * here, a fifth of the default; and those who wait behind it get their turn in between.
+ * not feel it, neither in what they ask nor in the channels that they take, and other nodes go on
+ * hearing the daemon's beats. One that is granted channels and does not read that it was keeps none
+ * of them for longer than grant_ttl_s, which is 1 here, a fifth of the default; and those who wait
+ * behind it get their turn in between.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +18,9 @@
 
 #include <hcomm/views.h>
 
+#include "eye.h"
 #include "ledger.h"
+#include "pairs.h"
 #include "ranks.h"
 #include "raw.h"
 #include "suite.h"
@@ -274,6 +277,61 @@ START_TEST(a_flood_of_unread_answers_is_bounded)
 }
 END_TEST
 
+/* ---- the beats of its daemon ---- */
+
+enum { PORT = 25700, STORM_MS = 4000 };
+
+/* The path to this node, as the other one has it. */
+static void look(const struct hc_node *other, struct hcomm_view_path *p)
+{
+	if (!hc_row_path(other, "127.0.0.1:", p))
+		hc_fail("the other node has no path");
+}
+
+START_TEST(the_other_node_hears_its_beats)
+{
+	static uint8_t buf[HC_PACKET_MAX];
+	static const uint32_t devices[2] = {0, 1};
+	const struct hc_m_subscribe all = {.id = 0, .on = 1};
+	struct hcomm_view_path before, after;
+	static struct hc_node n[2];
+	struct hcomm_session *s;
+	struct hc_frame f;
+	hcomm_domain d;
+	uint64_t end;
+	int deaf;
+
+	for (unsigned i = 0; i < 2; i++) {
+		/* a beat each second: no other load of the machine is taken for this one's */
+		hc_pair_prepare(&n[i], i, 2, PORT, HC_KEY_A, "profile = wan\n");
+		hc_node_run(&n[i]);
+	}
+	hc_await_path(&n[1], "127.0.0.1:", "normal", 20000);
+	setenv("HCOMM_SOCKET", n[0].socket, 1);
+	s = open_session();
+	deaf = hc_raw_session(n[0].socket);
+	ck_assert(hc_raw_ask(deaf, &hc_desc_subscribe, 2, &all, buf, &f));
+	look(&n[1], &before);
+	end = hc_now_ms() + STORM_MS;
+	while (hc_now_ms() < end || !lost_of_daemon()) {
+		if (hc_now_ms() > end + hc_patience(20000))
+			hc_fail("no event was lost");
+		for (unsigned i = 0; i < 100; i++)
+			if (hcomm_join_all_local(s, devices, 2, NULL, 10000, &d) ||
+			    hcomm_destroy(d, 10000))
+				hc_fail("%s", hcomm_last_error());
+	}
+	look(&n[1], &after);
+	ck_assert_str_eq(after.state, "normal");
+	ck_assert_uint_eq(after.changes, before.changes);
+	ck_assert_uint_gt(after.received, before.received + 1);
+	close(deaf);
+	hcomm_close(s);
+	hc_node_end(&n[1]);
+	hc_node_end(&n[0]);
+}
+END_TEST
+
 /* ---- one that is granted channels ---- */
 
 enum { WANTED = 20 };
@@ -360,6 +418,7 @@ static void add(TCase *t)
 {
 	tcase_add_test(t, it_loses_events_and_nobody_else_anything);
 	tcase_add_test(t, a_flood_of_unread_answers_is_bounded);
+	tcase_add_test(t, the_other_node_hears_its_beats);
 	tcase_add_test(t, what_it_is_granted_goes_to_others);
 }
 

@@ -228,6 +228,7 @@ START_TEST(hold_runs_a_domain_until_it_is_interrupted)
 	struct hc_child child;
 	json_t *root;
 	const json_t *rows, *members;
+	char first;
 
 	write_table(1);
 	hc_spawn(&child, exec_hold, table);
@@ -254,6 +255,8 @@ START_TEST(hold_runs_a_domain_until_it_is_interrupted)
 	ctl("domain", "show", "held", "-o", "seen-ms");
 	want_status(2);
 
+	/* its line comes when each of its ranks has heard that the domain is ACTIVE */
+	hc_child_read(&child, &first, 1, WAIT_MS);
 	kill(child.pid, SIGTERM);
 	ck_assert_int_eq(hc_child_wait(&child, WAIT_MS), 0);
 	hc_await("the domain to end after its ranks left", no_domain_lives, NULL, WAIT_MS);

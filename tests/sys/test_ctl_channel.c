@@ -187,18 +187,40 @@ END_TEST
 START_TEST(a_refusal_says_who_when_and_75)
 {
 	struct hc_child c;
+	json_t *root;
 
 	hold_all(&c, "60");
 	ctl("channel", "hold", "--bandwidth", "100");
 	want(75, "link shm has 800 of 800 MB/s");
 	want(75, "; try again in ");
 	ctl("channel", "hold", "--bandwidth", "801");
-	want(1, "could ever carry it");
+	want(1, "could ever carry it (wanted 801 MB/s and 0 back, type any)");
+	ctl("channel", "hold", "--bandwidth", "100", "--json");
+	want(75, "\"granted\":0,\"retry_after_ms\":");
+	root = parse(run.out);
+	ck_assert_int_gt(number(root, "retry_after_ms"), 0);
+	json_decref(root);
 	ctl("channel", "hold", "--bandwidth", "100", "--wait", "--timeout", "0.2");
 	want(124, "1 of 1 channels were not granted in 200 ms");
 	stop(&c);
 	ctl("channel", "hold", "--bandwidth", "100", "--for", "0.01");
 	want(0, "over shm: 100 MB/s");
+}
+END_TEST
+
+/* Neither a domain that waits for its ranks, nor the devices that are there. */
+START_TEST(devices_that_cannot_be_had_leave_nothing)
+{
+	struct hc_child c;
+
+	ctl("channel", "hold", "--devices", "0,77");
+	want(1, "77");
+	hold_all(&c, "60");
+	ctl("channel", "hold", "--devices", "0,1");
+	want(75, "held by process");
+	ctl("domain", "list", "--no-headings", "-o", "NAME,STATE");
+	ck_assert_str_eq(run.out, "all ACTIVE\n");
+	stop(&c);
 }
 END_TEST
 
@@ -442,6 +464,7 @@ static void add(TCase *t)
 	tcase_add_checked_fixture(t, start, end);
 	tcase_add_test(t, what_is_held_is_listed_and_shown);
 	tcase_add_test(t, a_refusal_says_who_when_and_75);
+	tcase_add_test(t, devices_that_cannot_be_had_leave_nothing);
 	tcase_add_test(t, coming_again_at_the_hint_succeeds);
 	tcase_add_test(t, who_waits_is_listed_by_place_and_served_by_class);
 	tcase_add_test(t, a_link_is_shared_by_weight);

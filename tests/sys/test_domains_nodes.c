@@ -145,7 +145,7 @@ START_TEST(both_nodes_show_it_and_name_its_home)
 	ck_assert_int_eq(run.status, 0);
 	ck_assert_msg(strstr(run.out, "node0") && strstr(run.out, "ACTIVE"), "%s", run.out);
 	quit_all();
-	await_state(1, NULL, NULL);
+	await_state(1, "DESTROYED", NULL);
 	end();
 }
 END_TEST
@@ -167,7 +167,16 @@ START_TEST(all_leave)
 		ck_assert_msg(!a.result, "rank %u: %s", i, a.text);
 	}
 	await_state(0, "DESTROYED", "all ranks left");
-	await_state(1, NULL, NULL);
+	await_state(1, "DESTROYED", "all ranks left");
+	for (i = 0; i < 2; i++) { /* by name too, and with its home */
+		hc_ctl(&run, &n[i], "domain", "show", "train", (char *)NULL);
+		ck_assert_int_eq(run.status, 0);
+		ck_assert_msg(strstr(run.out, "all ranks left") && strstr(run.out, "node0"), "%s",
+			      run.out);
+		hc_ctl(&run, &n[i], "domain", "destroy", id, (char *)NULL);
+		ck_assert_int_eq(run.status, 1);
+		ck_assert_msg(strstr(run.err, "has ended already") != NULL, "%s", run.err);
+	}
 	quit_all();
 	end();
 }
@@ -191,7 +200,7 @@ START_TEST(after_a_death_the_others_leave)
 		if (i != dead)
 			hc_rank_must(&rank[i], &o, NULL);
 	await_state(0, "DESTROYED", "no member alive");
-	await_state(1, NULL, NULL);
+	await_state(1, "DESTROYED", "no member alive");
 	quit_all();
 	end();
 }
@@ -223,7 +232,7 @@ START_TEST(destroyed_from_either_node)
 	hc_rank_hear(&rank[by], &a, LIMIT);
 	ck_assert_msg(!a.result, "%s", a.text);
 	await_state(0, "DESTROYED", "destroyed by uid");
-	await_state(1, NULL, NULL);
+	await_state(1, "DESTROYED", "destroyed by uid");
 	hears(2, HC_W_event_code_DOMAIN_DESTROYED, "destroyed by uid");
 	quit_all();
 	end();
@@ -257,13 +266,23 @@ START_TEST(forced_when_a_far_reference_stays)
 	hears(0, HC_W_event_code_DOMAIN_DESTROYED, "forced, 1 reference left: rank 3");
 	hears(2, HC_W_event_code_DOMAIN_DESTROYED, "forced, 1 reference left: rank 3");
 	await_state(0, "DESTROYED", "forced, 1 reference left: rank 3");
-	await_state(1, NULL, NULL);
+	await_state(1, "DESTROYED", "forced, 1 reference left: rank 3");
 	quit_all();
 	end();
 }
 END_TEST
 
 /* ---- a node that cannot be reached ---- */
+
+/* What the status of that node counts. */
+static void want_suspended(unsigned node, unsigned count)
+{
+	struct hcomm_view_status s;
+
+	hc_row_status(&n[node], &s);
+	ck_assert_uint_eq(s.domains, 1);
+	ck_assert_uint_eq(s.suspended, count);
+}
 
 START_TEST(suspended_while_a_daemon_stands_still)
 {
@@ -273,13 +292,14 @@ START_TEST(suspended_while_a_daemon_stands_still)
 	hears(0, HC_W_event_code_NODE_SUSPENDED, "node node1 cannot be reached");
 	hears(1, HC_W_event_code_NODE_SUSPENDED, "node node1 cannot be reached");
 	await_state(0, "SUSPENDED", "node node1 cannot be reached");
+	want_suspended(0, 1);
 	kill(n[1].pid, SIGCONT);
 	hears(0, HC_W_event_code_DOMAIN_ACTIVE, NULL);
 	await_state(0, "ACTIVE", "node0");
 	await_state(1, "ACTIVE", "node0");
 	operations_run();
 	quit_all();
-	await_state(1, NULL, NULL);
+	await_state(1, "DESTROYED", NULL);
 	end();
 }
 END_TEST
@@ -290,9 +310,12 @@ START_TEST(suspended_while_its_home_stands_still)
 	kill(n[0].pid, SIGSTOP);
 	hears(2, HC_W_event_code_NODE_SUSPENDED, "its home, node node0, cannot be reached");
 	await_state(1, "SUSPENDED", "its home, node node0");
+	want_suspended(1, 1);
 	kill(n[0].pid, SIGCONT);
 	await_state(1, "ACTIVE", "node0");
 	await_state(0, "ACTIVE", "node0");
+	want_suspended(0, 0);
+	want_suspended(1, 0);
 	operations_run();
 	quit_all();
 	end();
@@ -315,7 +338,7 @@ START_TEST(damaged_when_the_limit_is_over)
 	for (i = 0; i < RANKS; i++)
 		hc_rank_must(&rank[i], &o, NULL);
 	await_state(0, "DESTROYED", "no member alive");
-	await_state(1, NULL, NULL);
+	await_state(1, "DESTROYED", "no member alive");
 	quit_all();
 	end();
 }
@@ -368,7 +391,7 @@ static void destroyed_by(unsigned r)
 
 	hc_rank_must(&rank[r], &d, NULL);
 	await_state(0, "DESTROYED", "destroyed by uid");
-	await_state(1, NULL, NULL);
+	await_state(1, "DESTROYED", "destroyed by uid");
 }
 
 /* Of the home (0) or of the other node (1), three times: ranks go on meanwhile, both show the same
@@ -411,7 +434,7 @@ START_TEST(a_rank_dies_with_its_daemon)
 	await_state(1, "DAMAGED", dead == 1 ? "rank 1" : "rank 2");
 	hears(other, HC_W_event_code_RANK_DIED, dead == 1 ? "rank 1" : "rank 2");
 	quit_all();
-	await_state(1, NULL, NULL);
+	await_state(1, "DESTROYED", NULL);
 	end();
 }
 END_TEST

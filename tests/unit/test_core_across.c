@@ -746,6 +746,12 @@ START_TEST(a_participant_shows_its_part)
 	ck_assert_int_eq((int)b1->state, HC_W_domain_state_ACTIVE);
 	world_destroy(&w, b1, id);
 	world_query(&w, b1, HC_VIEW_domain, 0, 0, 0);
+	ck_assert_uint_eq(b1->nrows, 1); /* and why it ended */
+	world_status(&w, b1, id);
+	ck_assert_int_eq(b1->code, 0);
+	ck_assert_int_eq((int)b1->state, HC_W_domain_state_DESTROYED);
+	world_advance(&w, 3601000);
+	world_query(&w, b1, HC_VIEW_domain, 0, 0, 0);
 	ck_assert_uint_eq(b1->nrows, 0);
 	all_die();
 }

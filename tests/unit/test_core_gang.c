@@ -239,6 +239,7 @@ END_TEST
 /* What joins any two ranks of a node does not reach the other node, but its way out does. */
 START_TEST(memory_ends_where_the_node_does)
 {
+	const struct world_piece ringed = {.peer = 1};
 	struct hc_link_fact shm = {.type = HC_W_link_type_SHM,
 				   .a = HC_NONE,
 				   .b = HC_NONE,
@@ -254,6 +255,10 @@ START_TEST(memory_ends_where_the_node_does)
 	join_all();
 	across(rank[0], 0, 1, 100, 0, false);
 	ck_assert_int_eq(rank[0]->code, HC_E_LINK_UNAVAILABLE);
+	ck_assert_ptr_nonnull(strstr(rank[0]->text, "(to another node: 100 MB/s"));
+	world_acquire(&w, rank[0], domain, 0, &ringed, 1, false, 0, 0);
+	ck_assert_int_eq(rank[0]->code, HC_E_LINK_UNAVAILABLE);
+	ck_assert_ptr_nonnull(strstr(rank[0]->text, "HCOMM_CHANNEL_GRANT_ONLY"));
 	across(rank[0], 0, 2, 100, 0, false);
 	ck_assert_int_eq(rank[0]->code, 0);
 	ck_assert_uint_eq(rank[0]->grants[0].type, HC_W_link_type_SHM);

@@ -13,6 +13,10 @@
  * stamp of the process: 0 means that this is a child (or that nothing was opened yet), and the
  * first open in a child begins a table of its own. Locks are made anew there: a thread of the
  * parent may have held them when the child was made.
+ *
+ * How often each rank of this process has split its domain is kept beside the table, and not in the
+ * slot: a rank belongs to the process, which may take it up by another handle or session, and what
+ * it says next has to be the number that the other ranks say. Forgotten when the rank leaves.
  */
 #include "client.h"
 #include "shared.h"
@@ -31,6 +35,12 @@
 
 _Atomic(unsigned char *) hc_slots;
 
+struct splits {
+	uint64_t id;
+	hcomm_domain busy; /* under way, for that handle; HC_SPLIT_WAITS; 0 = none is */
+	uint32_t rank, over;
+};
+
 static struct {
 	pthread_mutex_t lock;
 	uint32_t users;
@@ -39,6 +49,8 @@ static struct {
 	uint32_t generation;
 	uint32_t forked; /* generations up to this are a parent's */
 	uint64_t stamp;
+	struct splits *splits;
+	uint32_t nsplits, splits_cap;
 } table = {.lock = PTHREAD_MUTEX_INITIALIZER,
 	   .first_free = NO_SLOT,
 	   .last_free = NO_SLOT,
@@ -98,7 +110,7 @@ static void begin_anew(_Atomic uint64_t *word)
 		return;
 	}
 	pthread_mutex_init(&table.lock, NULL);
-	table.users = 0;
+	table.users = table.nsplits = 0;
 	table.forked = table.generation;
 	drop_table();
 	hc_chans_drop(true);
@@ -163,6 +175,90 @@ void hc_process_leave(uint64_t stamp)
 		drop_table();
 		hc_chans_drop(false);
 	}
+	pthread_mutex_unlock(&table.lock);
+}
+
+/* ---- splits ---- */
+
+static struct splits *splits_of(uint64_t id, uint32_t rank)
+{
+	uint32_t i;
+
+	for (i = 0; i < table.nsplits; i++)
+		if (table.splits[i].id == id && table.splits[i].rank == rank)
+			return &table.splits[i];
+	return NULL;
+}
+
+static struct splits *splits_add(uint64_t id, uint32_t rank)
+{
+	const uint32_t cap = table.splits_cap ? 2 * table.splits_cap : 8;
+	struct splits *all = table.splits;
+
+	if (table.nsplits == table.splits_cap) {
+		all = realloc(all, cap * sizeof(*all));
+		if (!all)
+			return NULL;
+		table.splits = all;
+		table.splits_cap = cap;
+	}
+	all += table.nsplits++;
+	*all = (struct splits){.id = id, .rank = rank};
+	return all;
+}
+
+static void splits_forget(uint64_t id, uint32_t rank)
+{
+	struct splits *n = splits_of(id, rank);
+
+	if (n)
+		*n = table.splits[--table.nsplits];
+}
+
+/* A handle that has ended waits for nothing. */
+static bool is_busy(const struct splits *n)
+{
+	const struct hc_domain *d = n->busy == HC_SPLIT_WAITS ? NULL : hc_slot(n->busy);
+
+	return n->busy == HC_SPLIT_WAITS || (n->busy && d && d->handle == n->busy);
+}
+
+int hc_split_enter(uint64_t id, uint32_t rank, hcomm_domain busy, uint32_t *number)
+{
+	struct splits *n;
+	int r = 0;
+
+	pthread_mutex_lock(&table.lock);
+	n = splits_of(id, rank);
+	if (!n)
+		n = splits_add(id, rank);
+	if (!n)
+		r = HC_E_NO_MEMORY;
+	else if (is_busy(n))
+		r = HC_E_INVALID;
+	if (!r) {
+		n->busy = busy;
+		*number = n->over + 1;
+	}
+	pthread_mutex_unlock(&table.lock);
+	if (r == HC_E_INVALID)
+		return hc_refuse(r, "another split of this domain by rank %u is under way", rank);
+	return r ? hc_refuse(r, "no memory for the count of splits") : 0;
+}
+
+void hc_split_leave(uint64_t id, uint32_t rank, hcomm_domain busy, uint32_t over)
+{
+	struct splits *n;
+
+	/* in a child the lock may be held for ever */
+	if (!atomic_load_explicit(stamp_word(), memory_order_relaxed))
+		return;
+	pthread_mutex_lock(&table.lock);
+	n = splits_of(id, rank);
+	if (n && n->over < over)
+		n->over = over;
+	if (n && n->busy == busy)
+		n->busy = 0;
 	pthread_mutex_unlock(&table.lock);
 }
 
@@ -263,6 +359,8 @@ void hc_domain_free(struct hc_domain *d)
 	hc_ops_detach(&d->ops);
 	hc_shared_drop(d);
 	pthread_mutex_lock(&table.lock);
+	if (d->ending)
+		splits_forget(d->id, d->rank);
 	if (d->link) {
 		*d->link = d->next;
 		if (d->next)

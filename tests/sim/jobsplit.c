@@ -12,8 +12,10 @@
  *   the ranks of a group are told one number, and no other group of that parent is told it
  *   there is one domain of a list, and none when a rank lists something else
  *
- * A repeated split has the number of the first try, as a library's that lost its connection. Items
- * of a batch are not all or nothing: some may be there and others not, and the ranks go on.
+ * A rank counts its splits of a domain, and says which one a split is: the same number when it asks
+ * again, as a library that lost its connection. A split that is refused as over for the others is
+ * over for this rank, too. Items of a batch are not all or nothing: some may be there and others
+ * not, and the ranks go on.
  */
 #include "jobsimp.h"
 
@@ -211,7 +213,7 @@ static void ask_split(struct job_world *w, uint32_t proc, uint32_t job, uint32_t
 				     .color = rd->color[rank],
 				     .key = rd->key[rank],
 				     .timeout_ms = left_ms(w, g, r),
-				     .number = r->call_at};
+				     .number = r->splits + 1};
 
 	r->asked = true;
 	job_ask(w, proc, ASK_SPLIT, job, rank, &hc_desc_split, &m);
@@ -362,6 +364,19 @@ static void check_number(struct job_world *w, const struct job *g, struct job *s
 	s->sub = sub;
 }
 
+/* Those who are in no group are told a number, too: that of this very split. */
+static void check_split(struct job_world *w, struct job *g, uint32_t rank, uint64_t sub)
+{
+	struct job_round *rd = &g->rounds[g->ranks[rank].round];
+
+	if (rd->color[rank] >= 0)
+		return;
+	if (rd->none && rd->none != sub)
+		job_broken(w, "ranks of job %u are in no group of two splits that are one",
+			   g->number);
+	rd->none = sub;
+}
+
 static void got_split(struct job_world *w, uint32_t proc, const struct job_request *q,
 		      const struct hc_frame *f)
 {
@@ -376,6 +391,7 @@ static void got_split(struct job_world *w, uint32_t proc, const struct job_reque
 		return;
 	if (next_part(w, &g->rounds[r->round], q->rank, &n, &at))
 		s = w->jobs[g->rounds[r->round].first + n];
+	r->splits++;
 	if (!is_group(s, m.ranks))
 		job_broken(w,
 			   "node %u: pid %u, rank %u of job %u, is told a group of %u ranks that "
@@ -384,6 +400,7 @@ static void got_split(struct job_world *w, uint32_t proc, const struct job_reque
 			   r->round);
 	else if (s)
 		check_number(w, g, s, m.sub_id);
+	check_split(w, g, q->rank, m.sub_id);
 	r->parted = true;
 }
 
@@ -445,6 +462,7 @@ void job_split_refused(struct job_world *w, uint32_t proc, const struct job_requ
 
 	if (q->kind == ASK_SPLIT) {
 		r->asked = false;
+		r->splits += code == HC_E_MISMATCH;
 		if (!for_now(code))
 			give_up(w, q->job, q->rank, code);
 	} else if (q->kind == ASK_SUB) {

@@ -221,11 +221,10 @@ static uint32_t who_counts(struct hc_core *c, const struct hc_gather *g)
 static void say_behind(const struct hc_core *c, uint32_t number, uint32_t rank, uint32_t ahead,
 		       char *text, size_t bytes)
 {
-	snprintf(
-		text, bytes,
-		"this is split #%u of the domain, and rank %u is at #%u: what #%u gave is known no "
-		"more to the home, node %.64s. It counts as over: let all ranks split again",
-		number, rank, ahead, number, c->self.name);
+	snprintf(text, bytes,
+		 "split #%u of the domain: rank %u is at #%u, and the home, node %.64s, does not "
+		 "know any more what #%u gave. It counts as over: let all ranks split again",
+		 number, rank, ahead, c->self.name, number);
 }
 
 /* The split that it says is over for the others: 0, or MISMATCH with the reason. */

@@ -295,6 +295,16 @@ static void kill_daemon(struct job_world *w, uint32_t node)
 		  DUE_BOOT, 0);
 }
 
+/* With what it has just said to another node: a kernel delivers what is sent, but for a reset. */
+static void kill_speaking(struct job_world *w, uint32_t node, uint32_t other)
+{
+	if (w->healing || w->nodes[node].down || w->nodes[node].frozen)
+		return;
+	if (other != node)
+		sim_reset(w->sim, node, other, HC_W_conn_end_CLOSED);
+	kill_daemon(w, node);
+}
+
 static void boot(struct job_world *w, uint32_t node)
 {
 	struct job_node *n = &w->nodes[node];
@@ -418,6 +428,7 @@ static void due(struct sim *s, uint32_t node, uint32_t what, uint64_t number, vo
 	case DUE_TURN: job_proc_turn(w, (uint32_t)number); return;
 	case DUE_OPS: job_ops(w, (uint32_t)number); return;
 	case DUE_FAULT: fault(w, (uint32_t)number); return;
+	case DUE_KILL: kill_speaking(w, node, (uint32_t)number); return;
 	case DUE_BEGIN: next_job(w, (uint32_t)number); return;
 	case DUE_BOOT: boot(w, node); return;
 	case DUE_THAW: thaw(w, node); return;

@@ -37,6 +37,7 @@ enum job_due {
 	DUE_TURN, /* of a process */
 	DUE_OPS,  /* of a job */
 	DUE_FAULT,
+	DUE_KILL,  /* the daemon, with what it has just said to that node */
 	DUE_BEGIN, /* a job, in a group */
 	DUE_BOOT,
 	DUE_THAW,
@@ -154,6 +155,7 @@ struct job_rank {
 	uint64_t call_at;    /* when it began, 0: it has not */
 	uint64_t again_at;   /* refused for now: when it tries again */
 	uint32_t splits;     /* of this domain that are over for it */
+	uint32_t home_life;  /* when the call began */
 	bool asked, parted;  /* a split: waits for its answer; has it */
 	uint64_t want_at[2]; /* channels: not before, for each side */
 };
@@ -166,6 +168,7 @@ struct job_round {
 	uint8_t way;           /* enum job_way */
 	bool torn;             /* of a sub: its last rank lists the ranks in another order */
 	int32_t color[JOB_RANKS], key[JOB_RANKS];
+	bool answered; /* a split, to some rank */
 	uint64_t none; /* number that those in no group are told, 0 = not yet */
 };
 

@@ -259,8 +259,6 @@ static inline __attribute__((always_inline)) int hc_ring_recv(struct hc_ring_rx 
 			t.spun = true;
 			return hc_ring_recv_slow(rx, data, bytes, t);
 		}
-		/* the line behind, which a message of two fills first: both come at once */
-		__builtin_prefetch(next);
 		hc_ring_relax();
 	}
 	if (i)

@@ -34,7 +34,7 @@
  * again never shows an old client the word that it knows. `wake` is bumped and futex-woken after
  * every change. The order of writing is id, state, wake; of reading state, then id.
  *
- * Rings of a channel: one memfd, sealed in size: a head page, two arrays of 128 descriptors (64
+ * Rings of a channel: one memfd, sealed in size: a head page, two arrays of 64 descriptors (64
  * bytes each), two buffers; the first of each goes from side 0 to side 1, the second back. What
  * is in them is an affair of the two clients; the daemon makes the file, zero, hands it to both
  * ends and forgets it.
@@ -132,7 +132,7 @@ struct hc_page_register {
 static_assert(sizeof(struct hc_page_register) == HC_REGISTER_BYTES, "status register");
 
 #define HC_RING_HEAD_BYTES        4096u
-#define HC_RING_SLOTS             128u /* both arrays fit into a first-level cache */
+#define HC_RING_SLOTS             64u /* a quarter of a first-level cache, see doc/design.md */
 #define HC_RING_SLOT_BYTES        64u
 #define HC_CHANNEL_BUFFER_DEFAULT 262144u /* bytes each way */
 #define HC_CHANNEL_BUFFER_MIN     4096u

@@ -6,7 +6,7 @@
  * map it. Ring 0 goes from side 0 to side 1.
  *
  *	head page          room for people, and the control lines of both rings
- *	128 descriptors    of ring 0, then of ring 1: 64 bytes each; a message of up to 224 bytes
+ *	64 descriptors     of ring 0, then of ring 1: 64 bytes each; a message of up to 224 bytes
  *	                   stands in one to four of them, 56 bytes in each
  *	buffer             of ring 0, then of ring 1: larger messages, in fragments of whole lines,
  *	                   each with a descriptor

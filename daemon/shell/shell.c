@@ -87,29 +87,44 @@ unsigned hc_shell_slow_s(const struct hc_store_state *st)
 	return (unsigned)((now - st->busy_ns) / SECOND_NS);
 }
 
-void hc_shell_remark(struct hc_shell *sh, char *out, size_t size)
+/* What keeps the daemon from doing all that it is for. */
+static void say_faults(const struct hc_shell *sh, const struct hc_core_counts *core,
+		       const struct hc_store_state *st, char *out, size_t size)
 {
-	struct hc_core_counts core;
-	struct hc_store_state st;
 	char text[300];
 
-	out[0] = '\0';
-	hc_store_state(sh->store, &st);
-	if (st.lost) {
+	if (st->lost) {
 		snprintf(text, sizeof(text),
-			 "state is not persistent (%.160s); free space in state_dir", st.why);
+			 "state is not persistent (%.160s); free space in state_dir", st->why);
 		say(out, size, text);
 	}
-	if (st.damaged)
+	if (st->damaged)
 		say(out, size,
 		    "the database is damaged: the next start moves it aside and begins anew");
-	if (hc_shell_slow_s(&st))
+	if (hc_shell_slow_s(st))
 		say(out, size,
 		    "the disk of state_dir is slow: joins and ends of domains wait for it");
 	if (sh->sock.foreign)
 		say(out, size, "the socket's path was taken by something else; remove it");
 	if (sh->reload_failed[0])
 		say(out, size, sh->reload_failed);
+	if (core->peers_refused) {
+		snprintf(text, sizeof(text), "%u node%s refused, and %s no part in domains: %s",
+			 core->peers_refused, core->peers_refused == 1 ? " is" : "s are",
+			 core->peers_refused == 1 ? "has" : "have", core->refused_first);
+		say(out, size, text);
+	}
+}
+
+bool hc_shell_remark(const struct hc_shell *sh, const struct hc_core_counts *core,
+		     const struct hc_store_state *st, char *out, size_t size)
+{
+	char text[300];
+	bool degraded;
+
+	out[0] = '\0';
+	say_faults(sh, core, st, out, size);
+	degraded = out[0];
 	if (!sh->devices.count)
 		say(out, size, no_devices);
 	if (sh->net) {
@@ -117,17 +132,11 @@ void hc_shell_remark(struct hc_shell *sh, char *out, size_t size)
 		if (text[0])
 			say(out, size, text);
 	}
-	hc_loop_counts(sh->loop, &core);
-	if (core.peers_refused) {
-		snprintf(text, sizeof(text), "%u node%s refused, and %s no part in domains: %s",
-			 core.peers_refused, core.peers_refused == 1 ? " is" : "s are",
-			 core.peers_refused == 1 ? "has" : "have", core.refused_first);
-		say(out, size, text);
-	}
-	if (core.drained)
+	if (core->drained)
 		say(out, size,
 		    "the node is drained: it takes no new domains; hcommctl drain --off "
 		    "ends that");
+	return degraded;
 }
 
 void hc_shell_tell_manager(struct hc_shell *sh, bool ready)

@@ -54,8 +54,9 @@ struct hc_shell {
 
 /* The core's part of a configuration. */
 void hc_shell_settings(const struct hc_shell *sh, const struct hc_conf *c, struct hc_settings *set);
-/* What is missing or wrong now, in words; empty: nothing. */
-void hc_shell_remark(struct hc_shell *sh, char *out, size_t size);
+/* What is missing or wrong now, in words; empty: nothing. True: enough to be called degraded. */
+bool hc_shell_remark(const struct hc_shell *sh, const struct hc_core_counts *core,
+		     const struct hc_store_state *st, char *out, size_t size);
 /* Seconds that the store is at one thing, when that is too long; else 0. */
 unsigned hc_shell_slow_s(const struct hc_store_state *st);
 void hc_shell_tell_manager(struct hc_shell *sh, bool ready);

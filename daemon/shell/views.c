@@ -151,26 +151,20 @@ static void storage_text(const struct hc_store_state *st, char text[HC_NAME_MAX 
 		snprintf(text, HC_NAME_MAX + 1, "ok");
 }
 
-static bool is_degraded(const struct hc_shell *sh, const struct hc_store_state *st,
-			const struct hc_core_counts *core)
-{
-	return st->lost || st->damaged || hc_shell_slow_s(st) || sh->sock.foreign ||
-	       sh->reload_failed[0] || core->peers_refused;
-}
-
 static void show_status(struct hc_shell *sh, struct page *p)
 {
 	char node[33], drain[64], remark[HC_TEXT_MAX + 1], socket[256], storage[HC_NAME_MAX + 1];
 	struct hc_m_view_status m;
 	struct hc_core_counts core;
 	struct hc_store_state st;
+	bool degraded;
 
 	memset(&m, 0, sizeof(m));
 	hc_loop_counts(sh->loop, &core);
 	status_counts(sh, &core, &m, drain);
 	hc_store_state(sh->store, &st);
 	id_text(sh->self.node_id, node);
-	hc_shell_remark(sh, remark, sizeof(remark));
+	degraded = hc_shell_remark(sh, &core, &st, remark, sizeof(remark));
 	snprintf(socket, sizeof(socket), "%s (%s)", sh->sock.path,
 		 sh->sock.activated ? "of the service manager's socket unit"
 		 : sh->sock.foreign ? "replaced by something that is not ours"
@@ -183,7 +177,7 @@ static void show_status(struct hc_shell *sh, struct page *p)
 	m.pid = (uint32_t)getpid();
 	m.start = sh->self.start;
 	m.uptime_s = (hc_loop_now() - sh->started_ns) / SECOND_NS;
-	m.health = hc_str(is_degraded(sh, &st, &core) ? "degraded" : "ok");
+	m.health = hc_str(degraded ? "degraded" : "ok");
 	m.remark = hc_str(remark);
 	m.fence = hc_str(hc_loop_fences(sh->loop) ? "membarrier" : "atomics");
 	m.security = hc_str(!sh->self.peers ? "alone" : sh->self.security ? "none" : "key");

@@ -119,7 +119,7 @@ START_TEST(another_process_has_the_rank)
 	prepare();
 	other = world_client(&w, 1, 201, 1000, HC_W_role_MEMBER);
 	world_join_table(&w, other, &t, 3);
-	ck_assert(world_waits(other));
+	ck_assert_msg(world_waits(other), "%d %s", other->code, other->text);
 	home_again();
 	ck_assert(!world_waits(other));
 	ck_assert_int_eq(other->code, HC_E_BUSY);

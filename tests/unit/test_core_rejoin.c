@@ -111,27 +111,10 @@ START_TEST(all_of_the_node_came_again)
 }
 END_TEST
 
-/* The rank that is new there is asked for by another process: it is one too many. */
-START_TEST(another_process_has_the_rank)
-{
-	struct world_client *other;
-
-	prepare();
-	other = world_client(&w, 1, 201, 1000, HC_W_role_MEMBER);
-	world_join_table(&w, other, &t, 3);
-	ck_assert_msg(world_waits(other), "%d %s", other->code, other->text);
-	home_again();
-	ck_assert(!world_waits(other));
-	ck_assert_int_eq(other->code, HC_E_BUSY);
-	all_in_one();
-}
-END_TEST
-
 static void add(TCase *c)
 {
 	tcase_add_test(c, a_rank_that_came_again_is_of_the_domain_that_is_made_anew);
 	tcase_add_test(c, all_of_the_node_came_again);
-	tcase_add_test(c, another_process_has_the_rank);
 }
 
 int main(void)

@@ -12,7 +12,8 @@
  * nodes there is the loopback, with TLS as in real life.
  *
  * Open MPI splits a world of as many ranks as two nodes have, on one machine, by shared memory:
- * it has no network below it, and waits by spinning where ranks have a processor each.
+ * it has no network below it, and waits by spinning where ranks have a processor each. PyTorch
+ * makes a group of as many with gloo, over the loopback.
  */
 #include <stdbool.h>
 #include <stdio.h>
@@ -39,6 +40,7 @@ enum {
 	ROUNDS = 15,
 	MPI_TURNS = 200,
 	MPI_ROUNDS = 3,
+	GLOO_TURNS = 10,
 	TIMEOUT_MS = 10000,
 	REQUEST_BYTES = 256,
 	ANSWER_BYTES = 64,
@@ -230,7 +232,7 @@ static void print_each(struct contest *c)
 }
 
 /* The median of some runs; each starts its ranks anew, so they cannot be as many as rounds. */
-static bool ask_mpi(struct peer_mpi *m, double *p50_us)
+static bool ask_mpi(struct peer_times *m, double *p50_us)
 {
 	double p50[MPI_ROUNDS];
 	int i;
@@ -248,7 +250,7 @@ static void report(const struct bench_table *t, struct contest *c)
 {
 	const double ratio = bench_table_ratio(t, TABLE, FLOOR), quad = ms_at(&c[QUAD_TABLE], 50);
 	struct bench_line l;
-	struct peer_mpi m;
+	struct peer_times m;
 	double mpi_us = 0;
 
 	print_each(c);
@@ -272,8 +274,11 @@ static void report(const struct bench_table *t, struct contest *c)
 	else
 		bench_line_null(&l, "open_mpi_p50_ms");
 	bench_line_str(&l, "open_mpi", m.what);
-	/* PyTorch, which gloo's new_group needs, is no package of the distribution */
-	bench_line_str(&l, "gloo", PEER_NOT_INSTALLED);
+	if (peer_gloo_group(&m, bench_tmpdir(), PAIR * PAIR_RANKS, GLOO_TURNS))
+		bench_line_num(&l, "gloo_p50_ms", m.p50_us / 1e3, 1);
+	else
+		bench_line_null(&l, "gloo_p50_ms");
+	bench_line_str(&l, "gloo", m.what);
 	bench_line_bool(&l, "met", ratio <= GOAL && quad <= QUAD_GOAL_MS);
 	bench_line_print(&l);
 }

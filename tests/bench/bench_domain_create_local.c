@@ -2,7 +2,8 @@
 /*
  * Goal: eight rank processes of one node form a domain in at most 1.8 of the floor's time (a
  * request from each, one row through a writer thread, an answer to each), and in at most 0.6 of
- * what Open MPI's MPI_Comm_split takes for as many ranks.
+ * what Open MPI's MPI_Comm_split takes for as many ranks, and a five hundredth of PyTorch's
+ * new_group with gloo.
  *
  * All ranks are released together; a turn lasts from the first rank's call to the last rank's
  * return. They join by a rank table, which is what is judged (reading the file included), and in
@@ -29,6 +30,7 @@ enum {
 	ROUNDS = 21,
 	MPI_TURNS = 200,
 	MPI_ROUNDS = 5,
+	GLOO_TURNS = 20,
 	TIMEOUT_MS = 10000,
 	REQUEST_BYTES = 256,
 	ANSWER_BYTES = 64,
@@ -37,6 +39,7 @@ enum {
 
 #define GOAL      1.8
 #define GOAL_PEER 0.6
+#define GOAL_GLOO 500.0 /* of it, ours takes one part */
 
 enum side {
 	TABLE,
@@ -143,7 +146,7 @@ static double one_round(void *ctx)
 }
 
 /* The median of some runs; each starts its ranks anew, so they cannot be as many as rounds. */
-static bool ask_mpi(struct peer_mpi *m, double *p50_us, double *p99_us)
+static bool ask_mpi(struct peer_times *m, double *p50_us, double *p99_us)
 {
 	double p50[MPI_ROUNDS], p99[MPI_ROUNDS];
 	int i;
@@ -171,8 +174,8 @@ static void report(const struct bench_table *t, struct contest *c)
 	double ours_us = (double)bench_samples_at(&c[TABLE].all, 50) / 1e3;
 	double mpi_p50 = 0, mpi_p99 = 0;
 	struct bench_line l;
-	struct peer_mpi m;
-	bool peer;
+	struct peer_times m;
+	bool peer, gloo;
 
 	peer = ask_mpi(&m, &mpi_p50, &mpi_p99);
 	bench_line_open(&l, NAME);
@@ -195,9 +198,19 @@ static void report(const struct bench_table *t, struct contest *c)
 		bench_line_null(&l, "peer_ratio");
 	}
 	bench_line_num(&l, "peer_goal", GOAL_PEER, 2);
-	/* PyTorch, which gloo's new_group needs, is no package of the distribution */
-	bench_line_str(&l, "gloo", PEER_NOT_INSTALLED);
-	bench_line_bool(&l, "met", ratio <= GOAL && (!peer || ours_us / mpi_p50 <= GOAL_PEER));
+	gloo = peer_gloo_group(&m, bench_tmpdir(), RANKS, GLOO_TURNS);
+	if (gloo) {
+		bench_line_num(&l, "gloo_p50_ms", m.p50_us / 1e3, 1);
+		bench_line_num(&l, "gloo_part", m.p50_us / ours_us, 0);
+	} else {
+		bench_line_null(&l, "gloo_p50_ms");
+		bench_line_null(&l, "gloo_part");
+	}
+	bench_line_num(&l, "gloo_goal", GOAL_GLOO, 0);
+	bench_line_str(&l, "gloo", m.what);
+	bench_line_bool(&l, "met",
+			ratio <= GOAL && (!peer || ours_us / mpi_p50 <= GOAL_PEER) &&
+				(!gloo || m.p50_us / ours_us >= GOAL_GLOO));
 	bench_line_print(&l);
 }
 

@@ -129,5 +129,6 @@ static void add(TCase *t)
 
 int main(void)
 {
+	hc_ports_own("case_053_two_settings");
 	return hc_suite_run("case_053_two_settings", add, 60);
 }

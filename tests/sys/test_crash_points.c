@@ -387,5 +387,6 @@ static void add(TCase *t)
 
 int main(void)
 {
+	hc_ports_own("test_crash_points");
 	return hc_suite_run("crash_points", add, hc_long() ? 860 : 100);
 }

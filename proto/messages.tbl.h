@@ -562,6 +562,8 @@ MSG(101, verdict, "home to participant: one rank is told the domain's id, or ref
 	F(verdict, u32, pid, 1, "of the process that is answered")
 	F(verdict, u16, code, 1, "0, or an outcome")
 	F(verdict, text, text, 1, "why not; with code 0 the name of the domain")
+	F(verdict, u32, connect_timeout_ms, 1, "the home's setting, when the rank waits by it; else 0")
+	F(verdict, text, connect_origin, 1, "where the home has it from, or empty")
 END(verdict)
 MSG(102, depart, "participant to home: a rank has gone")
 	F(depart, u64, id, 1, "domain id")

@@ -13,6 +13,7 @@
 #include "digest.h"
 #include "device.h"
 #include "emit.h"
+#include "join.h"
 #include "home.h"
 #include "pages.h"
 #include "row.h"
@@ -331,8 +332,10 @@ void hc_part_on_verdict(struct hc_core *c, uint32_t node, const struct hc_m_verd
 	if (p && (!p->id || p->id == m->id)) {
 		hc_part_set_id(c, p, m->id);
 		set_name(c, p, m->text);
-		if (hc_part_has(c, p, m->rank, m->pid))
+		if (hc_part_has(c, p, m->rank, m->pid)) {
+			hc_join_tell_limit(c, p, m);
 			return;
+		}
 	} else if (p) {
 		/* the home took it for the first rank of the next domain of that key */
 		refuse_rank(c, p, m, HC_E_BUSY, "the domain was complete before this rank came");

@@ -360,7 +360,8 @@ enum hcomm_event_code {
 	HCOMM_EV_MTU_MISMATCH = 38,     /* the ends differ, or large packets vanish */
 	HCOMM_EV_NOT_SCHEDULED = 39,    /* the daemon itself stood still */
 	HCOMM_EV_PORT_CHANGED = 40,     /* a network port of this node */
-	HCOMM_EV_MESSAGES_LOST = 41     /* for a node that was away for too long */
+	HCOMM_EV_MESSAGES_LOST = 41,    /* for a node that was away for too long */
+	HCOMM_EV_SETTING_DIFFERS = 42 /* of this node and the domain's home; `text`: which counts */
 };
 struct hcomm_event {
 	uint32_t size;

@@ -262,6 +262,7 @@ struct hc_home_busy {
 	uint32_t gone;   /* places that left or died */
 	uint32_t untold; /* deaths that were not told yet */
 	bool node_lost;  /* all that were on a node, which was not told yet */
+	bool said;       /* that it is DAMAGED is in the log and the journal */
 	uint32_t wish_timeout_ms, wish_uid;
 	struct hc_list asks; /* tickets of those who wait for the end or the activation */
 	/* of the last drain report with references */

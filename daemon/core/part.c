@@ -569,7 +569,7 @@ void hc_part_on_commit(struct hc_core *c, uint32_t node, const struct hc_m_commi
 	if (m->number > p->number) /* told again after a restart it has none */
 		p->number = m->number;
 	open_part(c, p);
-	hc_part_told_active(c, p);
+	hc_part_busy(c, p)->formed = true;
 	/* not waited for: should it be lost, what was prepared is stored, and the home knows */
 	if (!m->stored || node != HC_SELF_NODE)
 		hc_row_put_part(c, p);

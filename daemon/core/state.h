@@ -182,6 +182,7 @@ struct hc_part_busy {
 	uint8_t cut_set; /* enum hc_page_cut */
 	bool queued, draining, cut_wait, reported, drained;
 	bool quiet;          /* made by a batch: that it is ACTIVE is told by the answer alone */
+	bool formed;         /* it has just become ACTIVE: written down once its ranks know */
 	struct hc_list asks; /* leave requests that wait; links: ask_links */
 	uint32_t requests;   /* of core->seat_requests: what its seats wait for, in their order;
 				HC_NONE */

@@ -47,15 +47,37 @@ void hc_home_told(struct hc_core *c, const struct hc_home *h, const struct hc_to
 
 /* ---- at a part ---- */
 
-static void say(struct hc_core *c, const struct hc_part *p, const struct hc_told *t,
-		const char *line, const char *entry)
+static void put(struct hc_core *c, struct hc_part *p, const struct hc_told *t, const char *line,
+		const char *entry)
 {
 	hc_emit_log(c, t->level, t->kind, p->id, t->rank, line);
 	hc_emit_journal(c, t->kind, p->id, p->epoch, t->rank, t->pid, p->uid, entry);
 }
 
-void hc_part_told(struct hc_core *c, const struct hc_part *p, const struct hc_told *t,
-		  const char *text)
+void hc_part_told_active(struct hc_core *c, struct hc_part *p)
+{
+	const struct hc_told t = {HC_LOG_INFO, HC_W_event_code_DOMAIN_ACTIVE, HC_NONE, 0};
+	char line[LINE], entry[LINE], name[32];
+
+	if (!hc_part_now(c, p)->formed)
+		return;
+	hc_part_busy(c, p)->formed = false;
+	if (!hc_part_is_far(p) || hc_part_now(c, p)->quiet)
+		return;
+	hc_told_active(hc_part_name(c, p, name), p->nranks, line, sizeof(line));
+	hc_told_formed(hc_part_name(c, p, name), p->nranks, p->epoch, entry, sizeof(entry));
+	put(c, p, &t, line, entry);
+}
+
+/* What it became before comes before. */
+static void say(struct hc_core *c, struct hc_part *p, const struct hc_told *t, const char *line,
+		const char *entry)
+{
+	hc_part_told_active(c, p);
+	put(c, p, t, line, entry);
+}
+
+void hc_part_told(struct hc_core *c, struct hc_part *p, const struct hc_told *t, const char *text)
 {
 	char line[LINE], name[32];
 
@@ -63,18 +85,6 @@ void hc_part_told(struct hc_core *c, const struct hc_part *p, const struct hc_to
 		return;
 	state_line(hc_part_name(c, p, name), p->state, text, line);
 	say(c, p, t, line, line);
-}
-
-void hc_part_told_active(struct hc_core *c, const struct hc_part *p)
-{
-	const struct hc_told t = {HC_LOG_INFO, HC_W_event_code_DOMAIN_ACTIVE, HC_NONE, 0};
-	char line[LINE], entry[LINE], name[32];
-
-	if (!hc_part_is_far(p) || hc_part_now(c, p)->quiet)
-		return;
-	hc_told_active(hc_part_name(c, p, name), p->nranks, line, sizeof(line));
-	hc_told_formed(hc_part_name(c, p, name), p->nranks, p->epoch, entry, sizeof(entry));
-	say(c, p, &t, line, entry);
 }
 
 /* A further death, which this node has seen itself. */
@@ -85,7 +95,7 @@ static bool is_own_death(const struct hc_core *c, const struct hc_part *p, uint3
 	return seat != HC_NONE && c->seats[seat].state == HC_W_member_state_DEAD;
 }
 
-void hc_part_told_state(struct hc_core *c, const struct hc_part *p, const struct hc_m_state *m)
+void hc_part_told_state(struct hc_core *c, struct hc_part *p, const struct hc_m_state *m)
 {
 	const bool runs = m->state == HC_W_domain_state_ACTIVE;
 	const bool calm = runs || m->kind == HC_W_event_code_RANK_LEFT ||
@@ -104,7 +114,7 @@ void hc_part_told_state(struct hc_core *c, const struct hc_part *p, const struct
 	say(c, p, &t, line, line);
 }
 
-void hc_part_told_end(struct hc_core *c, const struct hc_part *p)
+void hc_part_told_end(struct hc_core *c, struct hc_part *p)
 {
 	const bool failed = p->state == HC_W_domain_state_FAILED;
 	const struct hc_told t = {failed ? HC_LOG_WARN : HC_LOG_INFO,
@@ -119,7 +129,7 @@ void hc_part_told_end(struct hc_core *c, const struct hc_part *p)
 	say(c, p, &t, line, hc_part_cause(c, p));
 }
 
-void hc_part_told_death(struct hc_core *c, const struct hc_part *p, uint32_t seat)
+void hc_part_told_death(struct hc_core *c, struct hc_part *p, uint32_t seat)
 {
 	const struct hc_seat *s = &c->seats[seat];
 	const struct hc_told t = {HC_LOG_WARN, HC_W_event_code_RANK_DIED, s->rank,

@@ -30,15 +30,15 @@ void hc_told_active(const char *name, uint32_t nranks, char *text, size_t bytes)
 void hc_told_formed(const char *name, uint32_t nranks, uint32_t epoch, char *text, size_t bytes);
 
 /* ---- at a part; nothing, when its home is here ---- */
-void hc_part_told(struct hc_core *c, const struct hc_part *p, const struct hc_told *t,
-		  const char *text);
-void hc_part_told_active(struct hc_core *c, const struct hc_part *p);
+void hc_part_told(struct hc_core *c, struct hc_part *p, const struct hc_told *t, const char *text);
+/* It has formed, and its ranks know: they do not wait for that to be written. Once. */
+void hc_part_told_active(struct hc_core *c, struct hc_part *p);
 /* What its home says, which the part does not hold yet: once, however often it is said. */
-void hc_part_told_state(struct hc_core *c, const struct hc_part *p, const struct hc_m_state *m);
+void hc_part_told_state(struct hc_core *c, struct hc_part *p, const struct hc_m_state *m);
 /* It is over, or was never. */
-void hc_part_told_end(struct hc_core *c, const struct hc_part *p);
+void hc_part_told_end(struct hc_core *c, struct hc_part *p);
 /* A process of this node has exited; said here too while the domain of a home of this node forms,
  * for the home says nothing of it. */
-void hc_part_told_death(struct hc_core *c, const struct hc_part *p, uint32_t seat);
+void hc_part_told_death(struct hc_core *c, struct hc_part *p, uint32_t seat);
 
 #endif

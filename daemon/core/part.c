@@ -20,6 +20,7 @@
 #include "session.h"
 #include "texts.h"
 #include "sync.h"
+#include "told.h"
 #include "user.h"
 
 #include <stdio.h>
@@ -467,6 +468,7 @@ void hc_part_on_commit(struct hc_core *c, uint32_t node, const struct hc_m_commi
 	if (m->number > p->number) /* told again after a restart it has none */
 		p->number = m->number;
 	open_part(c, p);
+	hc_part_busy(c, p)->formed = true;
 	/* not waited for: should it be lost, what was prepared is stored, and the home knows */
 	if (!m->stored || node != HC_SELF_NODE)
 		hc_row_put_part(c, p);
@@ -520,6 +522,7 @@ void hc_part_fail(struct hc_core *c, struct hc_part *p, uint16_t code, uint32_t 
 	b->code = code;
 	b->cut = retry_ms; /* of a domain that never was: when to come again */
 	hc_part_set_cause(c, p, HC_W_event_code_DOMAIN_FAILED, HC_NONE, 0, text);
+	hc_part_told_end(c, p);
 	hc_ended_far(c, p, text);
 	hc_channel_part_gone(c, p);
 	hc_index_del(&c->part_by_key, hc_part_number(c, p));
@@ -551,6 +554,7 @@ void hc_part_on_state(struct hc_core *c, uint32_t node, const struct hc_m_state 
 	/* it gave its home up, and was restarted: that is final, as the home hears of it */
 	if (p->state == HC_W_domain_state_DAMAGED && m->state < HC_W_domain_state_DAMAGED)
 		return;
+	hc_part_told_state(c, p, m);
 	same = p->state == m->state;
 	closes = p->state == HC_W_domain_state_ACTIVE;
 	drains = p->state == HC_W_domain_state_DRAINING;
@@ -616,6 +620,7 @@ void hc_part_end(struct hc_core *c, struct hc_part *p, uint8_t state, struct hc_
 						     : HC_W_event_code_DOMAIN_DESTROYED;
 	b->code = HC_E_GONE;
 	hc_part_set_cause(c, p, b->event, HC_NONE, 0, text);
+	hc_part_told_end(c, p);
 	hc_ended_far(c, p, text);
 	hc_channel_part_gone(c, p);
 	hc_index_del(&c->part_by_key, hc_part_number(c, p));
@@ -655,6 +660,7 @@ void hc_part_seat_died(struct hc_core *c, uint32_t seat)
 
 	hc_channel_rank_gone(c, p, seat, WHY_DIED);
 	hc_part_depart(c, p, seat, HC_W_depart_DIED, "", 0);
+	hc_part_told_death(c, p, seat);
 	hc_part_answer_leave(c, p, seat, HC_E_PEER_LOST, "the process exited");
 	if (p->state < HC_W_domain_state_ACTIVE) {
 		hc_part_drop_seat(c, p, seat);

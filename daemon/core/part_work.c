@@ -15,6 +15,7 @@
 #include "emit.h"
 #include "pages.h"
 #include "session.h"
+#include "told.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -264,6 +265,8 @@ static void work_over(struct hc_core *c, struct hc_part *p, enum hc_work bit,
 	}
 	if (bit == WORK_CLOSE && !hc_part_answer_leave(c, p, HC_NONE, 0, hc_part_cause(c, p)))
 		return;
+	if (bit == WORK_NOTIFY)
+		hc_part_told_active(c, p);
 	b->work &= (uint8_t)~bit;
 	b->cursor = 0;
 	if (bit == WORK_SCAN)

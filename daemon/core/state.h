@@ -182,6 +182,7 @@ struct hc_part_busy {
 	uint8_t cut_set; /* enum hc_page_cut */
 	bool queued, draining, cut_wait, reported, drained;
 	bool quiet;          /* made by a batch: that it is ACTIVE is told by the answer alone */
+	bool formed;         /* it has just become ACTIVE: written down once its ranks know */
 	struct hc_list asks; /* leave requests that wait; links: ask_links */
 	uint32_t requests;   /* of core->seat_requests: what its seats wait for, in their order;
 				HC_NONE */
@@ -262,6 +263,7 @@ struct hc_home_busy {
 	uint32_t gone;   /* places that left or died */
 	uint32_t untold; /* deaths that were not told yet */
 	bool node_lost;  /* all that were on a node, which was not told yet */
+	bool said;       /* that it is DAMAGED is in the log and the journal */
 	uint32_t wish_timeout_ms, wish_uid;
 	struct hc_list asks; /* tickets of those who wait for the end or the activation */
 	/* of the last drain report with references */

@@ -154,6 +154,7 @@ struct hc_part {
 	bool orphan; /* its home is lost: it ends here by itself */
 	uint32_t home_life;
 	uint32_t roll; /* serial of the table that its ranks here had, 0 = none that is known */
+	uint32_t since_ds; /* of the present state, as it was heard here; tenths of a second */
 };
 
 enum hc_part_step { PART_NOTHING, PART_PREPARING };

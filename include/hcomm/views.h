@@ -105,7 +105,7 @@ struct hcomm_view_domain {
 	uint8_t weight; /* weight */
 	char home[HCOMM_NAME_BYTES]; /* node that decides */
 	uint8_t reserved1_[6];
-	uint64_t age_ms; /* milliseconds in this state */
+	uint64_t age_ms; /* milliseconds in this state; of one of another home, since this node heard of it */
 	uint8_t persistent; /* 1: survives a crash of the daemon */
 	char cause[HCOMM_TEXT_BYTES]; /* first cause of not being ACTIVE, or who is missing */
 	uint8_t reserved2_[3];

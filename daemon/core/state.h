@@ -153,7 +153,7 @@ struct hc_part {
 	bool away;   /* SUSPENDED on our own word: its home cannot be reached */
 	bool orphan; /* its home is lost: it ends here by itself */
 	uint32_t home_life;
-	uint32_t roll; /* serial of the table that its ranks here had, 0 = none that is known */
+	uint32_t roll;     /* serial of the table that its ranks here had, 0 = none that is known */
 	uint32_t since_ds; /* of the present state, as it was heard here; tenths of a second */
 };
 

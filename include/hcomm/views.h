@@ -122,7 +122,7 @@ struct hcomm_view_member {
 	char state[HCOMM_NAME_BYTES]; /* expected, joined, ready, detached, dead or left */
 	char node[HCOMM_NAME_BYTES]; /* node, or server of the table */
 	uint32_t device; /* device on that node */
-	char address[HCOMM_NAME_BYTES]; /* address of the device, where known */
+	char address[HCOMM_NAME_BYTES]; /* address of the device, where known: of other nodes not after a restart of this daemon */
 	uint32_t pid; /* process */
 	uint32_t uid; /* its user */
 	uint64_t begun; /* number of the last collective begun, as of the last sample */

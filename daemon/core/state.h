@@ -351,7 +351,7 @@ struct hc_roll_entry {
 };
 struct hc_roll {
 	uint64_t hash[2];
-	uint32_t nranks;
+	uint32_t nranks, filled; /* of another node's table they come one after another */
 	uint32_t serial;
 };
 

@@ -20,7 +20,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define SLICE 64u /* domains looked at in one unit */
+#define SLICE      64u /* domains looked at in one unit */
+#define AWAY_NAMED 3u  /* nodes, in a text */
 
 /* ---- lives ---- */
 
@@ -268,4 +269,55 @@ bool hc_away_work(struct hc_core *c)
 			return true;
 	}
 	return true;
+}
+
+/* ---- for people ---- */
+
+static void add_node(struct hc_core *c, struct hc_core_away *a, uint32_t node)
+{
+	const size_t at = strlen(a->names);
+
+	if (node >= c->nnodes || c->node_mark[node] == c->node_round)
+		return;
+	c->node_mark[node] = c->node_round;
+	if (a->nodes++ < AWAY_NAMED)
+		snprintf(a->names + at, sizeof(a->names) - at, "%s%.70s", at ? ", " : "",
+			 c->nodes[node].name);
+}
+
+static void add_home(struct hc_core *c, struct hc_core_away *a, struct hc_home *h)
+{
+	uint32_t i;
+
+	a->domains++;
+	for (i = 0; i < h->nranks; i++)
+		if (is_away(c, hc_home_place(c, h, i)))
+			add_node(c, a, hc_who(c, hc_home_place(c, h, i))->node);
+}
+
+/* Of another home: that one, or the node that it has named. */
+static void add_part(struct hc_core *c, struct hc_core_away *a, const struct hc_part *p)
+{
+	a->domains++;
+	add_node(c, a, p->away ? p->home_node : hc_part_now(c, p)->event_node);
+}
+
+void hc_core_away(struct hc_core *c, struct hc_core_away *a)
+{
+	size_t at;
+	uint32_t i;
+
+	*a = (struct hc_core_away){0};
+	c->node_round++;
+	for (i = 0; c->nsuspended && i < c->home_pool.fresh; i++)
+		if (c->homes[i].id && c->homes[i].state == HC_W_domain_state_SUSPENDED)
+			add_home(c, a, &c->homes[i]);
+	for (i = 0; c->nfar && i < c->part_pool.fresh; i++)
+		if (hc_part_is_far(&c->parts[i]) &&
+		    c->parts[i].state == HC_W_domain_state_SUSPENDED)
+			add_part(c, a, &c->parts[i]);
+	at = strlen(a->names);
+	if (a->nodes > AWAY_NAMED)
+		snprintf(a->names + at, sizeof(a->names) - at, " and %u more",
+			 a->nodes - AWAY_NAMED);
 }

@@ -439,6 +439,8 @@ static int message(struct hc_core *c, uint32_t node, const struct hc_frame *f)
 		struct hc_m_part_ask part_ask;
 		struct hc_m_part_back part_back;
 		struct hc_m_form_again form_again;
+		struct hc_m_roll_ask roll_ask;
+		struct hc_m_roll roll;
 		struct hc_m_peer_sum peer_sum;
 	} m;
 
@@ -483,6 +485,8 @@ static int message(struct hc_core *c, uint32_t node, const struct hc_frame *f)
 		WORD(part_ask, hc_part_on_ask(c, node, &m.part_ask));
 		WORD(part_back, hc_home_on_part_back(c, node, &m.part_back));
 		WORD(form_again, hc_part_on_form_again(c, node, &m.form_again));
+		WORD(roll_ask, hc_roll_on_ask(c, node, &m.roll_ask));
+		WORD(roll, hc_roll_on_roll(c, node, &m.roll));
 		WORD(peer_sum, hc_digest_on_sum(c, node, &m.peer_sum));
 	}
 	return HC_E_NOT_SUPPORTED;

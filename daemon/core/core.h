@@ -445,6 +445,13 @@ struct hc_core_counts {
 };
 void hc_core_counts(const struct hc_core *core, struct hc_core_counts *counts);
 
+/* Domains that stand still because nodes cannot be reached, and which. */
+struct hc_core_away {
+	uint32_t domains, nodes;
+	char names[256]; /* of the first of the nodes: "b, c and 4 more" */
+};
+void hc_core_away(struct hc_core *core, struct hc_core_away *away);
+
 /* A broken promise inside; supplied by the program. Never returns. */
 _Noreturn void hc_panic(const char *file, int line, const char *what);
 #define hc_assert(x)                                                                               \

@@ -211,6 +211,8 @@ static bool part_row(struct hc_view_page *g, struct hc_part *p)
 				     .priority = p->priority,
 				     .weight = p->weight,
 				     .home = hc_str(c->nodes[p->home_node].name),
+				     .age_ms = (c->now - (uint64_t)p->since_ds * HC_PART_SINCE_NS) /
+					       1000000u,
 				     .persistent = p->kept && c->kept == HC_NEVER,
 				     .cause = hc_str(part_cause(c, p, cause))};
 

@@ -146,6 +146,7 @@ bool hc_missing_tell(struct hc_core *c, struct hc_home *h)
 	if (!b->tell_at || b->tell_at > c->now)
 		return false;
 	b->tell_at = 0;
+	hc_roll_want(c, h);
 	hc_home_each_node(c, h, send);
 	hc_missing_alarm(c, h);
 	return true;

@@ -100,7 +100,7 @@ static struct hc_part *part_begin(struct hc_core *c, uint32_t n, uint32_t uid, u
 	p->seats = HC_NONE;
 	p->name = p->cause = p->busy = HC_NONE;
 	p->home_node = HC_SELF_NODE;
-	p->state = HC_W_domain_state_FORMING;
+	hc_part_become(c, p, HC_W_domain_state_FORMING);
 	set_name(c, p, name);
 	hc_user_charge(c, uid, HC_CHARGE_PART);
 	return p;
@@ -405,7 +405,7 @@ void hc_part_on_prepare(struct hc_core *c, uint32_t node, const struct hc_m_prep
 		hc_emit_send(c, node, &hc_desc_prepared, &no);
 		return;
 	}
-	p->state = HC_W_domain_state_ACTIVATING;
+	hc_part_become(c, p, HC_W_domain_state_ACTIVATING);
 	p->home_life = c->nodes[node].life;
 	p->epoch = m->epoch;
 	p->priority = m->priority;
@@ -445,7 +445,7 @@ static void open_part(struct hc_core *c, struct hc_part *p)
 {
 	uint32_t i;
 
-	p->state = HC_W_domain_state_ACTIVE;
+	hc_part_become(c, p, HC_W_domain_state_ACTIVE);
 	hc_digest_part(c, p);
 	hc_part_alarm(c, p, HC_NEVER);
 	hc_part_busy(c, p)->prepared = false;
@@ -515,7 +515,7 @@ void hc_part_fail(struct hc_core *c, struct hc_part *p, uint16_t code, uint32_t 
 		hc_emit_del_domain(c, p->id);
 	p->kept = false;
 	hc_part_forget_step(c, p);
-	p->state = HC_W_domain_state_FAILED;
+	hc_part_become(c, p, HC_W_domain_state_FAILED);
 	b = hc_part_busy(c, p);
 	b->work &= (uint8_t)~WORK_ARRIVE;
 	hc_part_alarm(c, p, HC_NEVER);
@@ -560,7 +560,7 @@ void hc_part_on_state(struct hc_core *c, uint32_t node, const struct hc_m_state 
 	drains = p->state == HC_W_domain_state_DRAINING;
 	hc_digest_part(c, p);
 	p->number = m->number;
-	p->state = m->state;
+	hc_part_become(c, p, m->state);
 	hc_digest_part(c, p);
 	b = hc_part_busy(c, p);
 	b->event = m->kind;
@@ -611,7 +611,7 @@ void hc_part_end(struct hc_core *c, struct hc_part *p, uint8_t state, struct hc_
 	p->kept = false;
 	hc_part_forget_step(c, p);
 	hc_digest_part(c, p);
-	p->state = state;
+	hc_part_become(c, p, state);
 	p->number++;
 	p->away = false;
 	hc_part_alarm(c, p, HC_NEVER); /* it may have asked its home whether it had committed */

@@ -74,6 +74,13 @@ const char *hc_part_cause(const struct hc_core *c, const struct hc_part *p);
 const char *hc_part_name(const struct hc_core *c, const struct hc_part *p, char text[32]);
 /* Where its home is: this node, or another one. */
 void hc_part_of_node(struct hc_core *c, struct hc_part *p, uint32_t node);
+#define HC_PART_SINCE_NS 100000000u
+static inline void hc_part_become(const struct hc_core *c, struct hc_part *p, uint8_t state)
+{
+	if (p->state != state)
+		p->since_ds = (uint32_t)(c->now / HC_PART_SINCE_NS);
+	p->state = state;
+}
 static inline bool hc_part_is_far(const struct hc_part *p)
 {
 	return p->state != HC_W_domain_state_NONE && p->home_node != HC_SELF_NODE;

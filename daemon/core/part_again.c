@@ -198,7 +198,7 @@ void hc_part_on_form_again(struct hc_core *c, uint32_t node, const struct hc_m_f
 	if (p->state >= HC_W_domain_state_ACTIVE)
 		return;
 	hc_part_forget_step(c, p);
-	p->state = HC_W_domain_state_FORMING;
+	hc_part_become(c, p, HC_W_domain_state_FORMING);
 	hc_channel_part_gone(c, p);
 	if (p->kept)
 		hc_emit_del_domain(c, p->id);

@@ -42,7 +42,7 @@ static void tell(struct hc_core *c, struct hc_part *p, uint8_t state, uint16_t k
 	const struct hc_told t = {text[0] ? HC_LOG_WARN : HC_LOG_INFO, kind, HC_NONE, 0};
 	const bool closes = p->state == HC_W_domain_state_ACTIVE;
 
-	p->state = state;
+	hc_part_become(c, p, state);
 	if (text[0])
 		hc_part_set_cause(c, p, kind, HC_NONE, 0, hc_str(text));
 	else

@@ -266,7 +266,7 @@ void hc_part_on_cut_ask(struct hc_core *c, uint32_t node, const struct hc_m_cut_
 	known = p->state == HC_W_domain_state_DRAINING && !m->wait_cut;
 	hc_digest_part(c, p);
 	p->number = m->number;
-	p->state = HC_W_domain_state_DRAINING;
+	hc_part_become(c, p, HC_W_domain_state_DRAINING);
 	hc_digest_part(c, p);
 	p->away = false;
 	b->draining = true;

@@ -225,19 +225,21 @@ void hc_peer_on_hold(struct hc_core *c, uint32_t peer, uint32_t hold_ms)
 {
 	struct hc_peer *p = hc_peer_get(c, peer);
 	const uint64_t ms = hold_ms < HOLD_MAX_MS ? hold_ms : HOLD_MAX_MS;
-	char text[96];
+	char text[HC_NAME_MAX + 96], limit[48] = "";
 
-	if (p->state == HC_W_node_state_HOLD && ms) { /* a beat said it before */
+	if (ms)
+		HC_TEXT(limit, ", for %llu ms at most", (unsigned long long)ms);
+	if (p->state == HC_W_node_state_HOLD && ms) { /* a beat said it before, not for how long */
 		p->grace_until = p->since + ms * MS;
+		HC_TEXT(text, "node %s: its daemon restarts%s", p->name, limit);
+		hc_emit_log(c, HC_LOG_INFO, HC_W_event_code_NODE_HOLD, 0, HC_NONE, text);
 		hc_peer_arm(c, peer);
 	}
 	if (p->state != HC_W_node_state_UP)
 		return;
 	become(c, p, HC_W_node_state_HOLD);
 	p->grace_until = c->now + (ms ? ms * MS : c->set.daemon_grace_ns);
-	HC_TEXT(text,
-		"its daemon restarts as planned: nothing is judged meanwhile, for %llu ms at most",
-		(unsigned long long)((p->grace_until - c->now) / MS));
+	HC_TEXT(text, "its daemon restarts as planned: nothing is judged meanwhile%s", limit);
 	tell(c, HC_LOG_INFO, HC_W_event_code_NODE_HOLD, p, text);
 	hc_peer_arm(c, peer);
 }

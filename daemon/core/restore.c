@@ -262,7 +262,7 @@ static void part_state(struct hc_core *c, struct hc_part *p, const struct hc_m_d
 {
 	p->epoch = m->epoch;
 	p->number = m->number;
-	p->state = m->state;
+	hc_part_become(c, p, m->state);
 	p->priority = m->priority;
 	p->weight = m->weight;
 	p->key_a = m->key_a;

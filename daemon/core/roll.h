@@ -7,6 +7,10 @@
 
 /* Keep what a table says of its ranks: for those who do not come, and where two differ. */
 void hc_roll_learn(struct hc_core *c, const struct hc_roster *t);
+/* A home whose ranks were all read elsewhere asks one of their nodes; the ranks come in slices. */
+void hc_roll_want(struct hc_core *c, struct hc_home *h);
+void hc_roll_on_ask(struct hc_core *c, uint32_t node, const struct hc_m_roll_ask *m);
+void hc_roll_on_roll(struct hc_core *c, uint32_t node, const struct hc_m_roll *m);
 /* Serial of the table with that hash, 0 = it is not kept. */
 uint32_t hc_roll_of(const struct hc_core *c, uint64_t hash_a, uint64_t hash_b);
 /* Of rank `rank` in the table with that hash; NULL: none, or the table is not kept. */

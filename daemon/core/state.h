@@ -153,7 +153,8 @@ struct hc_part {
 	bool away;   /* SUSPENDED on our own word: its home cannot be reached */
 	bool orphan; /* its home is lost: it ends here by itself */
 	uint32_t home_life;
-	uint32_t roll; /* serial of the table that its ranks here had, 0 = none that is known */
+	uint32_t roll;     /* serial of the table that its ranks here had, 0 = none that is known */
+	uint32_t since_ds; /* of the present state, as it was heard here; tenths of a second */
 };
 
 enum hc_part_step { PART_NOTHING, PART_PREPARING };
@@ -351,7 +352,7 @@ struct hc_roll_entry {
 };
 struct hc_roll {
 	uint64_t hash[2];
-	uint32_t nranks;
+	uint32_t nranks, filled; /* of another node's table they come one after another */
 	uint32_t serial;
 };
 

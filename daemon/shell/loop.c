@@ -496,6 +496,11 @@ void hc_loop_counts(const struct hc_loop *l, struct hc_core_counts *counts)
 	hc_core_counts(l->core, counts);
 }
 
+void hc_loop_away(const struct hc_loop *l, struct hc_core_away *away)
+{
+	hc_core_away(l->core, away);
+}
+
 bool hc_loop_fences(const struct hc_loop *l)
 {
 	return !l->locked;

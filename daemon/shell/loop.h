@@ -75,6 +75,7 @@ void hc_loop_unread(struct hc_loop *loop, uint64_t session, uint64_t events);
 void hc_loop_storage(void *loop, uint64_t kept); /* as hc_store_start calls it */
 
 void hc_loop_counts(const struct hc_loop *loop, struct hc_core_counts *counts);
+void hc_loop_away(const struct hc_loop *loop, struct hc_core_away *away);
 /* Does the kernel carry references without locked instructions? */
 bool hc_loop_fences(const struct hc_loop *loop);
 

@@ -87,6 +87,24 @@ unsigned hc_shell_slow_s(const struct hc_store_state *st)
 	return (unsigned)((now - st->busy_ns) / SECOND_NS);
 }
 
+static void say_away(const struct hc_shell *sh, char *out, size_t size)
+{
+	struct hc_core_away a;
+	char text[400];
+	size_t n;
+
+	hc_loop_away(sh->loop, &a);
+	if (!a.domains)
+		return;
+	n = (size_t)snprintf(text, sizeof(text), "%u domain%s SUSPENDED", a.domains,
+			     a.domains == 1 ? " is" : "s are");
+	if (a.nodes)
+		snprintf(text + n, sizeof(text) - n,
+			 ": node%s %s cannot be reached (hcommctl node list)",
+			 a.nodes == 1 ? "" : "s", a.names);
+	say(out, size, text);
+}
+
 /* What keeps the daemon from doing all that it is for. */
 static void say_faults(const struct hc_shell *sh, const struct hc_core_counts *core,
 		       const struct hc_store_state *st, char *out, size_t size)
@@ -114,6 +132,7 @@ static void say_faults(const struct hc_shell *sh, const struct hc_core_counts *c
 			 core->peers_refused == 1 ? "has" : "have", core->refused_first);
 		say(out, size, text);
 	}
+	say_away(sh, out, size);
 }
 
 bool hc_shell_remark(const struct hc_shell *sh, const struct hc_core_counts *core,

@@ -105,7 +105,7 @@ struct hcomm_view_domain {
 	uint8_t weight; /* weight */
 	char home[HCOMM_NAME_BYTES]; /* node that decides */
 	uint8_t reserved1_[6];
-	uint64_t age_ms; /* milliseconds in this state */
+	uint64_t age_ms; /* milliseconds in this state; of one of another home, since this node heard of it */
 	uint8_t persistent; /* 1: survives a crash of the daemon */
 	char cause[HCOMM_TEXT_BYTES]; /* first cause of not being ACTIVE, or who is missing */
 	uint8_t reserved2_[3];
@@ -122,7 +122,7 @@ struct hcomm_view_member {
 	char state[HCOMM_NAME_BYTES]; /* expected, joined, ready, detached, dead or left */
 	char node[HCOMM_NAME_BYTES]; /* node, or server of the table */
 	uint32_t device; /* device on that node */
-	char address[HCOMM_NAME_BYTES]; /* address of the device, where known */
+	char address[HCOMM_NAME_BYTES]; /* address of the device, where known: of other nodes not after a restart of this daemon */
 	uint32_t pid; /* process */
 	uint32_t uid; /* its user */
 	uint64_t begun; /* number of the last collective begun, as of the last sample */

@@ -5,6 +5,7 @@
  * Whoever waits wants to know more than numbers: is the machine of the missing rank there at all,
  * is its daemon, or is it only that nobody has started the process yet? Both the home and a node
  * that joins show it while they wait, for people and as JSON, each by what it has heard itself;
+ * the home does so also before a rank of its own has brought the table, which it asks for;
  * and both ranks are told at their limit who did not come, with addresses.
  */
 #include <jansson.h>
@@ -160,6 +161,8 @@ START_TEST(the_last_sign_of_life_of_each)
 				  NULL};
 	const char *const alone[] = {"missing: rank 0 on node0, device 0, 192.0.2.1: heard ",
 				     " ms ago", NULL};
+	const char *const here[] = {"missing: rank 0 on node0, device 0, 192.0.2.1: this node", "",
+				    NULL};
 	const char *const down[] = {
 		"missing: rank 2 on node2, device 0, 192.0.2.3: daemon down for ", " ms", NULL};
 	unsigned i;
@@ -167,6 +170,12 @@ START_TEST(the_last_sign_of_life_of_each)
 	begin();
 	tell_join(1, LIMIT);
 	await_shown(1, alone);
+	/* the home, none of whose ranks has come to show it the table */
+	await_shown(0, here);
+	await_shown(0, up);
+	want_json(0, 0, "this node", "");
+	want_json(0, 2, "heard ", " ms ago");
+	want_json(0, 3, "never seen", "");
 	tell_join(0, LIMIT);
 	for (i = 0; i < 2; i++) {
 		await_shown(i, up);

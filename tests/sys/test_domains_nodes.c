@@ -82,6 +82,15 @@ struct wish {
 	const char *words[2];
 };
 
+/* For how long the domain is in its state, as that node shows it. */
+static bool is_old(void *ctx)
+{
+	const unsigned *node = ctx;
+	struct hcomm_view_domain d;
+
+	return hc_row_domain(&n[*node], joined.id, &d) && d.age_ms >= 200;
+}
+
 static bool shows(void *ctx)
 {
 	const struct wish *w = ctx;
@@ -137,10 +146,14 @@ static void operations_run(void)
 
 START_TEST(both_nodes_show_it_and_name_its_home)
 {
+	unsigned i;
+
 	begin(NULL);
 	operations_run();
 	await_state(0, "ACTIVE", "node0");
 	await_state(1, "ACTIVE", "node0");
+	for (i = 0; i < 2; i++)
+		ck_assert_msg(hc_wait_until(is_old, &i, LIMIT), "node%u shows no age", i);
 	hc_ctl(&run, &n[1], "domain", "show", id, (char *)NULL);
 	ck_assert_int_eq(run.status, 0);
 	ck_assert_msg(strstr(run.out, "node0") && strstr(run.out, "ACTIVE"), "%s", run.out);
@@ -323,13 +336,22 @@ END_TEST
 /* ---- a node that cannot be reached ---- */
 
 /* What the status of that node counts. */
-static void want_suspended(unsigned node, unsigned count)
+/* away: the node for which the domain of this one stands still, NULL = it does not. */
+static void want_suspended(unsigned node, const char *away)
 {
 	struct hcomm_view_status s;
+	char remark[128];
 
 	hc_row_status(&n[node], &s);
 	ck_assert_uint_eq(s.domains, 1);
-	ck_assert_uint_eq(s.suspended, count);
+	ck_assert_uint_eq(s.suspended, away != NULL);
+	ck_assert_str_eq(s.health, away ? "degraded" : "ok");
+	snprintf(remark, sizeof(remark), "1 domain is SUSPENDED: node %s cannot be reached", away);
+	ck_assert_msg(!strstr(s.remark, "SUSPENDED") == !away &&
+			      (!away || strstr(s.remark, remark)),
+		      "%s", s.remark);
+	hc_ctl(&run, &n[node], "status", (char *)NULL);
+	ck_assert_int_eq(run.status, away ? 1 : 0);
 }
 
 START_TEST(suspended_while_a_daemon_stands_still)
@@ -340,7 +362,7 @@ START_TEST(suspended_while_a_daemon_stands_still)
 	hears(0, HC_W_event_code_NODE_SUSPENDED, "node node1 cannot be reached");
 	hears(1, HC_W_event_code_NODE_SUSPENDED, "node node1 cannot be reached");
 	await_state(0, "SUSPENDED", "node node1 cannot be reached");
-	want_suspended(0, 1);
+	want_suspended(0, "node1");
 	kill(n[1].pid, SIGCONT);
 	hears(0, HC_W_event_code_DOMAIN_ACTIVE, NULL);
 	await_state(0, "ACTIVE", "node0");
@@ -358,12 +380,12 @@ START_TEST(suspended_while_its_home_stands_still)
 	kill(n[0].pid, SIGSTOP);
 	hears(2, HC_W_event_code_NODE_SUSPENDED, "its home, node node0, cannot be reached");
 	await_state(1, "SUSPENDED", "its home, node node0");
-	want_suspended(1, 1);
+	want_suspended(1, "node0");
 	kill(n[0].pid, SIGCONT);
 	await_state(1, "ACTIVE", "node0");
 	await_state(0, "ACTIVE", "node0");
-	want_suspended(0, 0);
-	want_suspended(1, 0);
+	want_suspended(0, NULL);
+	want_suspended(1, NULL);
 	operations_run();
 	quit_all();
 	end();

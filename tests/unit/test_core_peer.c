@@ -335,6 +335,9 @@ START_TEST(beats_tell_of_a_planned_restart)
 	sim_do(s, 1, hold_by_beats, NULL);
 	sim_run(s, 101 * SIM_MS);
 	ck_assert_uint_eq(peering_state(s, 0, 1), HC_W_node_state_HOLD);
+	/* for how long a beat does not say, so nobody else does */
+	ck_says(s, 0, NODE_HOLD, "nothing is judged meanwhile");
+	ck_assert_ptr_null(peering_said(s, 0, HC_W_event_code_NODE_HOLD, "at most"));
 	/* it did not stop after all */
 	sim_run(s, 8 * SIM_S);
 	ck_assert(peering_are_up(s, 0, 1));

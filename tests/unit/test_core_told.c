@@ -53,6 +53,17 @@ static void form(void)
 	world_forget(&w);
 }
 
+/* What the status of that node says of it. */
+static void away(uint32_t node, const char *names)
+{
+	struct hc_core_away a;
+
+	hc_core_away(w.core[node], &a);
+	ck_assert_uint_eq(a.domains, names ? 1 : 0);
+	ck_assert_uint_eq(a.nodes, names ? 1 : 0);
+	ck_assert_str_eq(a.names, names ? names : "");
+}
+
 static void end(void)
 {
 	world_hold_none(&w);
@@ -147,8 +158,12 @@ START_TEST(suspended_and_again_by_the_word_of_the_home)
 		"[    0ms] c log: job: SUSPENDED: node c cannot be reached: no path to it is left\n"
 		"[    0ms] c journal: domain-suspended: job: SUSPENDED: node c cannot be reached: "
 		"no path to it is left\n");
+	away(0, "c");
+	away(1, "c");
 	hc_away_back(w.core[0], w.node_of[0][2], 1002);
 	world_advance(&w, 1);
+	away(0, NULL);
+	away(1, NULL);
 	ck_transcript(&w, "[    1ms] a log: job: ACTIVE again\n"
 			  "[    1ms] a journal: domain-active: job: ACTIVE again\n"
 			  "[    1ms] b log: job: ACTIVE again\n"
@@ -168,6 +183,8 @@ START_TEST(suspended_and_again_on_its_own_word)
 			  "no path to it is left\n"
 			  "[    0ms] b journal: domain-suspended: job: SUSPENDED: its home, node "
 			  "a, cannot be reached: no path to it is left\n");
+	away(0, NULL);
+	away(1, "a");
 	hc_away_back(w.core[1], w.node_of[1][0], 1000);
 	world_advance(&w, 1);
 	ck_transcript(&w, "[    1ms] b log: job: ACTIVE again\n"

@@ -609,7 +609,7 @@ static void on_event(struct hc_core *c, const struct hc_event *ev)
 		return;
 	case HC_EV_OPS_SAMPLE: hc_part_sample(c, ev); return;
 	case HC_EV_STORAGE: on_storage(c, ev->u.kept); return;
-	case HC_EV_ROW: hc_restore_row(c, ev->u.row.bytes, (enum hc_shown)ev->u.row.shown); return;
+	case HC_EV_ROW: hc_restore_row(c, ev->u.row.bytes, &ev->u.row.shown); return;
 	case HC_EV_CHANNEL_ROW: hc_channel_restore(c, ev->u.row.bytes); return;
 	case HC_EV_UNREAD: hc_session_unread(c, ev->session, ev->u.unread); return;
 	case HC_EV_PORT_FACT: hc_port_fact(c, ev->u.port); return;

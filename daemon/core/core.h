@@ -197,8 +197,12 @@ enum hc_event_kind {
 	HC_EV_BOUNCED,   /* the peer's kernel, or one on the way, returned a datagram */
 };
 
-/* Did the daemon before show the domain of a row as one that is committed, in its state record? */
-enum hc_shown { HC_SHOWN_NOT_ASKED, HC_SHOWN_NO, HC_SHOWN_YES };
+/* What the state record showed of the domain of a row, as the daemon before wrote it. */
+struct hc_shown {
+	bool asked;    /* by RECALL */
+	uint8_t state; /* ACTIVE to DRAINING; NONE: another domain, or it is over */
+	uint64_t cut;  /* of DRAINING; 0: not known */
+};
 
 struct hc_event {
 	enum hc_event_kind kind;
@@ -239,7 +243,7 @@ struct hc_event {
 		} ops;
 		struct {
 			struct hc_str bytes;
-			uint8_t shown; /* enum hc_shown, of a domain */
+			struct hc_shown shown; /* of a domain */
 		} row;
 		uint64_t unread; /* since the session began */
 		const struct hc_port_fact *port;

@@ -354,7 +354,26 @@ static const char *take(struct hc_core *c, struct hc_home *h, struct taken *t)
 	return NULL;
 }
 
-/* It had prepared: was it told more, and told that to its ranks? */
+/* Its node may have been told more, and told that to its ranks, before it was stored. */
+static bool may_be_behind(const struct hc_m_domain_row *m)
+{
+	return is_elsewhere(m) && m->state <= HC_W_domain_state_ACTIVE;
+}
+
+static void take_shown(struct hc_m_domain_row *m, const struct hc_shown *shown)
+{
+	static const char why[] = "its node's daemon was restarted while it was drained";
+
+	if (!shown->state)
+		return;
+	m->state = HC_W_domain_state_ACTIVE;
+	if (shown->state != HC_W_domain_state_DRAINING)
+		return;
+	m->state = HC_W_domain_state_DRAINING;
+	m->cut = shown->cut;
+	m->cause = hc_str(why);
+}
+
 static void recall(struct hc_core *c, const struct hc_m_domain_row *m)
 {
 	struct hc_action *a = hc_emit_action(c, HC_ACT_RECALL);
@@ -365,7 +384,7 @@ static void recall(struct hc_core *c, const struct hc_m_domain_row *m)
 	a->u.recall.tag = HC_TAG(m->reuse, m->epoch);
 }
 
-void hc_restore_row(struct hc_core *c, struct hc_str row, enum hc_shown shown)
+void hc_restore_row(struct hc_core *c, struct hc_str row, const struct hc_shown *shown)
 {
 	struct hc_m_domain_row m = {0};
 	struct taken t = {.m = &m, .process = HC_NONE};
@@ -377,12 +396,12 @@ void hc_restore_row(struct hc_core *c, struct hc_str row, enum hc_shown shown)
 		return;
 	}
 	why = check(c, &m);
-	if (!why && m.state == HC_W_domain_state_ACTIVATING && shown == HC_SHOWN_NOT_ASKED) {
+	if (!why && may_be_behind(&m) && !shown->asked) {
 		recall(c, &m);
 		return;
 	}
-	if (m.state == HC_W_domain_state_ACTIVATING && shown == HC_SHOWN_YES)
-		m.state = HC_W_domain_state_ACTIVE;
+	if (may_be_behind(&m))
+		take_shown(&m, shown);
 	if (!why)
 		why = nodes(c, &t);
 	if (!why && t.home == HC_SELF_NODE) {

@@ -13,13 +13,14 @@
  * cancelled. So it asks the state record, which no client can write: that said ACTIVE before
  * anyone was told, after the home had committed, and lasts until the next boot, as rows do. (The
  * ranks' own word is none: any process of the user could say it, and one that computes is late.)
+ * So it is with a cut: told to ranks before it is stored, and none may begin beyond it meanwhile.
  */
 #ifndef HC_RESTORE_H
 #define HC_RESTORE_H
 
 #include "state.h"
 
-void hc_restore_row(struct hc_core *c, struct hc_str row, enum hc_shown shown);
+void hc_restore_row(struct hc_core *c, struct hc_str row, const struct hc_shown *shown);
 /* What the cause of a row names; of an older row that is not known. */
 uint16_t hc_restore_kind(const struct hc_m_domain_row *m);
 uint32_t hc_restore_rank(const struct hc_m_domain_row *m);

@@ -188,8 +188,8 @@ void hc_loop_row(struct hc_loop *l, struct hc_str row)
 
 	feed_now(l, &ev);
 	ev.u.row.shown = l->shown;
-	l->shown = HC_SHOWN_NOT_ASKED;
-	if (ev.u.row.shown != HC_SHOWN_NOT_ASKED)
+	l->shown = (struct hc_shown){0};
+	if (ev.u.row.shown.asked)
 		feed_now(l, &ev);
 }
 

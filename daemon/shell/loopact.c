@@ -125,10 +125,11 @@ static void do_publish(struct hc_loop *l, const struct hc_action *a)
 static void do_recall(struct hc_loop *l, const struct hc_action *a)
 {
 	struct hc_page_record *record;
-	int r = hc_pages_record(l->pages, a->u.recall.uid, a->u.recall.slot, &record);
 
-	l->shown = !r && hc_pages_shown(record, a->u.recall.id, a->u.recall.tag) ? HC_SHOWN_YES
-										 : HC_SHOWN_NO;
+	l->shown = (struct hc_shown){.asked = true};
+	if (!hc_pages_record(l->pages, a->u.recall.uid, a->u.recall.slot, &record))
+		l->shown.state =
+			hc_pages_shown(record, a->u.recall.id, a->u.recall.tag, &l->shown.cut);
 }
 
 static bool grow_scans(struct hc_loop *l)

@@ -52,7 +52,7 @@ struct hc_loop {
 	bool fence_pending; /* published, and a fence is owed before the next sample */
 	struct scan *scans; /* a ring */
 	uint32_t scan_first, scan_count, scan_cap;
-	uint8_t shown; /* enum hc_shown: what RECALL of the row under way has found */
+	struct hc_shown shown; /* what RECALL of the row under way has found */
 	struct dead *dead;
 	size_t ndead, dead_cap;
 	struct hc_restores restores;

@@ -233,14 +233,21 @@ void hc_pages_restore(struct hc_page_record *record, const struct hc_pages_state
 		hc_pages_publish(record, s);
 }
 
-bool hc_pages_shown(const struct hc_page_record *record, uint64_t id, uint32_t tag)
+uint8_t hc_pages_shown(const struct hc_page_record *record, uint64_t id, uint32_t tag,
+		       uint64_t *cut)
 {
 	const uint64_t gate = atomic_load_explicit(&record->gate, memory_order_relaxed);
-	const uint64_t state = gate & HC_GATE_STATE_MASK;
+	const uint8_t state = gate & HC_GATE_STATE_MASK;
 
-	return atomic_load_explicit(&record->id, memory_order_relaxed) == id &&
-	       !((gate ^ HC_GATE(0, tag, 0)) & HC_GATE_TAG_MASK) && state >= HCOMM_ACTIVE &&
-	       state <= HCOMM_DRAINING;
+	*cut = 0;
+	if (atomic_load_explicit(&record->id, memory_order_relaxed) != id ||
+	    (gate ^ HC_GATE(0, tag, 0)) & HC_GATE_TAG_MASK || state < HCOMM_ACTIVE ||
+	    state > HCOMM_DRAINING)
+		return 0;
+	if (state == HCOMM_DRAINING &&
+	    atomic_load_explicit(&record->cut_set, memory_order_relaxed) != HC_CUT_NONE)
+		*cut = atomic_load_explicit(&record->cut, memory_order_relaxed);
+	return state;
 }
 
 void hc_pages_free(struct hc_page_record *record)

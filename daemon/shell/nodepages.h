@@ -68,10 +68,12 @@ void hc_pages_publish(struct hc_page_record *record, const struct hc_pages_state
  */
 void hc_pages_restore(struct hc_page_record *record, const struct hc_pages_state *state);
 /*
- * Has a daemon shown that domain as one that is committed, and not as one that is over? What is
- * shown is written whole before the gate says the tag and state.
+ * As what a daemon has shown that domain: the state, ACTIVE to DRAINING, and the cut, 0 when there
+ * is none; 0 when it was not committed yet or is over. What is shown is written whole before the
+ * gate says the tag and state.
  */
-bool hc_pages_shown(const struct hc_page_record *record, uint64_t id, uint32_t tag);
+uint8_t hc_pages_shown(const struct hc_page_record *record, uint64_t id, uint32_t tag,
+		       uint64_t *cut);
 /* Free the slot: its domain is gone. */
 void hc_pages_free(struct hc_page_record *record);
 

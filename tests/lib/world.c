@@ -417,12 +417,17 @@ static void publish(struct world *w, uint32_t node, const struct hc_action *a)
 }
 
 /* What the daemon before wrote. */
-static bool shows(const struct world *w, uint32_t node, const struct hc_action *a)
+static struct hc_shown shown(const struct world *w, uint32_t node, const struct hc_action *a)
 {
 	const struct world_record *r = &w->records[node][a->u.recall.slot % WORLD_RECORDS];
+	struct hc_shown s = {.asked = true};
 
-	return r->id == a->u.recall.id && r->tag == a->u.recall.tag &&
-	       r->state >= HC_W_domain_state_ACTIVE && r->state <= HC_W_domain_state_DRAINING;
+	if (r->id != a->u.recall.id || r->tag != a->u.recall.tag ||
+	    r->state < HC_W_domain_state_ACTIVE || r->state > HC_W_domain_state_DRAINING)
+		return s;
+	s.state = r->state;
+	s.cut = r->cut_set ? r->cut : 0;
+	return s;
 }
 
 static void send_peer(struct world *w, uint32_t node, const struct hc_action *a)
@@ -473,7 +478,7 @@ static void perform(struct world *w, uint32_t node, const struct hc_action *a)
 	case HC_ACT_PUBLISH: publish(w, node, a); return;
 	case HC_ACT_SCAN: scan(w, node, a); return;
 	case HC_ACT_CLOSE: return;
-	case HC_ACT_RECALL: w->shown = shows(w, node, a) ? HC_SHOWN_YES : HC_SHOWN_NO; return;
+	case HC_ACT_RECALL: w->shown = shown(w, node, a); return;
 	case HC_ACT_WATCH:
 		w->watches++;
 		world_watch(w, node, a);

@@ -152,7 +152,7 @@ struct world {
 	struct world_seat *seats;
 	uint32_t nseats, seats_cap;
 	struct world_record records[WORLD_NODES][WORLD_RECORDS];
-	uint8_t shown; /* enum hc_shown: of the row that is being given */
+	struct hc_shown shown;                      /* of the row that is being given */
 	uint64_t pages[WORLD_NODES][WORLD_RECORDS]; /* domains whose sync page is kept, by slot */
 	struct world_register registers[WORLD_NODES][WORLD_REGISTERS];
 	struct hc_link_fact links[WORLD_NODES][WORLD_LINKS]; /* told at every start */

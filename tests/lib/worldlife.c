@@ -88,10 +88,10 @@ static void give_rows(struct world *w, uint32_t n, uint8_t what)
 		if (!world_last_row(w, n, i, what))
 			continue;
 		ev.u.row.bytes = (struct hc_str){(const char *)w->rows[i].bytes, w->rows[i].len};
-		ev.u.row.shown = w->shown = HC_SHOWN_NOT_ASKED;
+		ev.u.row.shown = w->shown = (struct hc_shown){0};
 		world_event(w, n, &ev);
 		ev.u.row.shown = w->shown;
-		if (w->shown)
+		if (w->shown.asked)
 			world_event(w, n, &ev);
 	}
 }

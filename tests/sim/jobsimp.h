@@ -89,8 +89,8 @@ struct job_node {
 	uint32_t nscans, scans_cap;
 	uint32_t boots; /* kernels that died */
 	bool down, frozen, drained;
-	bool fresh;     /* what starts next has nothing of before */
-	uint8_t shown;  /* enum hc_shown */
+	bool fresh; /* what starts next has nothing of before */
+	struct hc_shown shown;
 	uint32_t steps; /* that had to do with domains */
 };
 

@@ -192,10 +192,10 @@ void job_boot(struct sim *s, uint32_t node, void *arg)
 			continue;
 		ev.kind = r->what == HC_PUT_CHANNEL ? HC_EV_CHANNEL_ROW : HC_EV_ROW;
 		ev.u.row.bytes = (struct hc_str){(const char *)r->bytes, r->len};
-		ev.u.row.shown = n->shown = HC_SHOWN_NOT_ASKED;
+		ev.u.row.shown = n->shown = (struct hc_shown){0};
 		sim_feed(s, node, &ev);
 		ev.u.row.shown = n->shown;
-		if (n->shown)
+		if (n->shown.asked)
 			sim_feed(s, node, &ev);
 	}
 	w->booting = false;
@@ -239,7 +239,11 @@ void job_recall(struct job_world *w, uint32_t node, const struct hc_action *a)
 			   r->state <= HC_W_domain_state_DRAINING;
 
 	job_want(w, w->booting && a->u.recall.slot < JOB_DOMAINS);
-	w->nodes[node].shown = shown ? HC_SHOWN_YES : HC_SHOWN_NO;
+	w->nodes[node].shown = (struct hc_shown){.asked = true};
+	if (!shown)
+		return;
+	w->nodes[node].shown.state = r->state;
+	w->nodes[node].shown.cut = r->cut_set ? r->cut : 0;
 }
 
 const struct job_record *job_record(const struct job_world *w, uint32_t node, uint64_t id)

@@ -5,6 +5,7 @@
  * The home is on node a. A test holds a direction, lets something happen on both sides, and then
  * hands the messages over in their order, as the connection between daemons keeps it.
  */
+#include "again.h"
 #include "pages.h"
 #include "suite.h"
 #include "world.h"
@@ -511,6 +512,42 @@ START_TEST(death_on_b_while_the_cut_is_asked)
 }
 END_TEST
 
+/* What was told before it was stored stands: b's row says that it runs, its record had a cut. */
+START_TEST(a_cut_that_was_shown_outlives_the_daemon)
+{
+	uint32_t block;
+
+	form();
+	block = world_seat(&w, id, 1)->block;
+	world_ops(&w, id, 0, 5, 1);
+	world_ops(&w, id, 1, 5, 0);
+	w.hold_store[1] = true;
+	world_destroy(&w, a0, id);
+	ck_assert_uint_eq(world_record(&w, 1, id)->cut, 5);
+	w.hold[0][1] = w.hold[1][0] = true;
+	world_restart(&w, 1);
+	ck_assert_int_eq(state_of(1), HC_W_domain_state_DRAINING);
+	ck_assert_int_eq(world_record(&w, 1, id)->cut_set, HC_CUT_SET);
+	ck_assert_uint_eq(world_record(&w, 1, id)->cut, 5);
+	w.hold_store[1] = false;
+	hc_again(w.core[0], w.node_of[0][1]);
+	hc_again(w.core[1], w.node_of[1][0]);
+	world_hold_none(&w);
+	world_settle(&w);
+	b1 = member(1, 200);
+	world_come_back(&w, b1, id, 1, block);
+	world_ops(&w, id, 1, 5, 0);
+	world_ops(&w, id, 0, 5, 0);
+	world_ops_ended(&w, a0, id);
+	world_advance(&w, 2500);
+	ck_assert(!world_waits(a0));
+	ck_assert_int_eq(a0->code, 0);
+	ck_assert_int_eq(state_of(1), HC_W_domain_state_DESTROYED);
+	all_die();
+	end();
+}
+END_TEST
+
 START_TEST(leave_on_both_nodes)
 {
 	form();
@@ -680,6 +717,7 @@ static void add(TCase *c)
 	tcase_add_test(c, destroy_is_asked_on_b);
 	tcase_add_test(c, forced_names_the_far_rank);
 	tcase_add_test(c, death_on_b_while_the_cut_is_asked);
+	tcase_add_test(c, a_cut_that_was_shown_outlives_the_daemon);
 	tcase_add_test(c, leave_on_both_nodes);
 	tcase_add_test(c, sub_domain_over_two_nodes);
 	tcase_add_test(c, only_the_home_is_obeyed);

@@ -174,26 +174,34 @@ START_TEST(what_was_shown_is_found)
 					 HCOMM_DESTROYED, HCOMM_FAILED};
 	struct hc_pages_state s = state_of(42, "");
 	struct hc_page_record *r = record_of(1000, 3);
+	uint64_t cut;
 	unsigned i;
 
-	ck_assert(!hc_pages_shown(r, 42, s.tag));
+	ck_assert(!hc_pages_shown(r, 42, s.tag, &cut));
 	for (i = 0; i < sizeof(states); i++) {
 		s.state = states[i];
 		s.locked = i & 1;
 		s.start = i;
 		hc_pages_publish(r, &s);
-		ck_assert_msg(hc_pages_shown(r, 42, s.tag) == (i >= 2 && i < 6), "state %u",
-			      s.state);
+		ck_assert_uint_eq(hc_pages_shown(r, 42, s.tag, &cut),
+				  i >= 2 && i < 6 ? states[i] : 0u);
+		ck_assert_uint_eq(cut, 0);
 	}
+	s.state = HCOMM_DRAINING;
+	s.cut_set = HC_CUT_SET;
+	s.cut = 7;
+	hc_pages_publish(r, &s);
+	ck_assert_uint_eq(hc_pages_shown(r, 42, s.tag, &cut), HCOMM_DRAINING);
+	ck_assert_uint_eq(cut, 7);
 	s.state = HCOMM_ACTIVE;
 	hc_pages_publish(r, &s);
-	ck_assert(hc_pages_shown(r, 42, s.tag));
-	ck_assert(!hc_pages_shown(r, 43, s.tag));
-	ck_assert(!hc_pages_shown(r, 42, HC_TAG(1, 2)));
-	ck_assert(!hc_pages_shown(r, 42, HC_TAG(2, 1)));
+	ck_assert(hc_pages_shown(r, 42, s.tag, &cut));
+	ck_assert(!hc_pages_shown(r, 43, s.tag, &cut));
+	ck_assert(!hc_pages_shown(r, 42, HC_TAG(1, 2), &cut));
+	ck_assert(!hc_pages_shown(r, 42, HC_TAG(2, 1), &cut));
 	hc_pages_free(r);
-	ck_assert(!hc_pages_shown(r, 42, s.tag));
-	ck_assert(!hc_pages_shown(r, 0, s.tag));
+	ck_assert(!hc_pages_shown(r, 42, s.tag, &cut));
+	ck_assert(!hc_pages_shown(r, 0, s.tag, &cut));
 }
 END_TEST
 

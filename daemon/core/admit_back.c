@@ -45,6 +45,7 @@ int hc_admit_take_back(struct hc_admit *s, uint64_t now, const struct hc_admit_a
 		       const struct hc_admit_place *place, uint32_t *request)
 {
 	struct hc_adm_link *l = place->link < s->lim.links ? &s->link[place->link] : NULL;
+	struct hc_admit_ask again = *ask;
 	struct hc_adm_piece *p;
 	uint64_t hint;
 	bool room;
@@ -53,7 +54,8 @@ int hc_admit_take_back(struct hc_admit *s, uint64_t now, const struct hc_admit_a
 	hc_assert(ask->npieces == 1);
 	if (!l || place->vc >= l->fact.vcs || !hc_admit_could(s, place->link, ask->pieces, &room))
 		return HC_E_LINK_UNAVAILABLE;
-	r = hc_admit_ask(s, now, ask, request, &hint);
+	again.exempt = true;
+	r = hc_admit_ask(s, now, &again, request, &hint);
 	if (r == HC_E_AGAIN || r == HC_E_IN_PROGRESS)
 		hc_admit_release(s, now, *request);
 	if (r)

@@ -5,9 +5,10 @@
  * request   what was asked, its pieces, its state, one timer
  * entry     a request in the queue of one link that it could use
  * share     what one owner or user has of one link: the flows of an owner, the use of a user
- * flow      the waiting entries of one owner in one class of one link, oldest first, and its account
- * link      limits, use, and its queues: eight trees of flows, by account, and the *set*: the aged
- *           and the awaited tickets, by ticket
+ * flow      the waiting entries of one owner in one class of one link, oldest first; its account
+ * link      limits, use, and its queues: eight trees of flows, by account, and the *set*
+ * set       of a link: the aged and the awaited tickets, by ticket
+ * line      of a user on a link: what its quota holds up there, by ticket; see admit_quota.c
  *
  * Who may take from a link: while its set is not empty, the smallest ticket of the set alone; else
  * the first of each flow. Where something gets free on a link, or another becomes first there, the

@@ -148,6 +148,10 @@ struct hc_admit_use {
 	uint64_t grants, releases;       /* so far */
 };
 void hc_admit_link_use(const struct hc_admit *s, uint32_t link, struct hc_admit_use *use);
+/* Of one that waits: how many pieces, and the first of the links that a piece could go over as they
+ * are, HC_NONE: none. */
+uint32_t hc_admit_pieces(const struct hc_admit *s, uint32_t request);
+uint32_t hc_admit_piece_first(const struct hc_admit *s, uint32_t request, uint32_t piece);
 /* How many would be served before it, and when it may be its turn (ns from now, or HINT_NONE). */
 void hc_admit_outlook(const struct hc_admit *s, uint64_t now, uint32_t request, uint32_t *ahead,
 		      uint64_t *estimate_ns);

@@ -12,6 +12,18 @@ const struct hc_admit_link *hc_admit_link_fact(const struct hc_admit *s, uint32_
 	return link < s->lim.links && s->link[link].known ? &s->link[link].fact : NULL;
 }
 
+uint32_t hc_admit_pieces(const struct hc_admit *s, uint32_t request)
+{
+	hc_assert(request < s->requests.fresh);
+	return s->request[request].npieces;
+}
+
+uint32_t hc_admit_piece_first(const struct hc_admit *s, uint32_t request, uint32_t piece)
+{
+	hc_assert(piece < hc_admit_pieces(s, request));
+	return hc_adm_choice(s, &s->piece[s->request[request].first + piece], HC_NONE);
+}
+
 bool hc_admit_could(const struct hc_admit *s, uint32_t link, const struct hc_admit_piece *piece,
 		    bool *now)
 {

@@ -9,6 +9,7 @@
  */
 #include "channel.h"
 #include "suite.h"
+#include "view.h"
 #include "worldimp.h"
 
 #include <string.h>
@@ -187,6 +188,51 @@ START_TEST(one_that_waits_for_its_quota_for_long_holds_up_no_other_uid)
 }
 END_TEST
 
+/* Of the only one who waits. */
+static struct hc_str links_waited_for(void)
+{
+	const struct hc_m_query q = {.view = HC_VIEW_waiting};
+	struct hc_view_page g = {.c = w.core[0], .q = &q, .d = hc_desc_view(q.view)};
+	struct hc_m_view_waiting r = {0};
+	struct hc_str all;
+
+	hc_channelview_waiting(&g, 0);
+	ck_assert_uint_eq(g.rows, 1);
+	all = (struct hc_str){(const char *)w.core[0]->scratch, (uint32_t)g.used};
+	ck_assert_int_eq(hc_decode_front(g.d, HC_PROTO_MAX, &all, &r), 0);
+	return r.link;
+}
+
+START_TEST(a_row_of_who_waits_has_its_links)
+{
+	const struct world_piece gang[3] = {
+		{.peer = 1, .mbps = 200, .type = HC_W_link_type_HCCS, .flags = 1},
+		{.peer = 1, .mbps = 50, .type = HC_W_link_type_SIO, .flags = 1},
+		{.peer = 1, .mbps = 100, .type = HC_W_link_type_HCCS, .flags = 1}};
+	const struct hc_link_fact sio = {.type = HC_W_link_type_SIO,
+					 .a = 0,
+					 .b = 1,
+					 .mbps = 1000,
+					 .vcs = 8,
+					 .present = true};
+
+	start(50, false);
+	world_link(&w, 0, &sio);
+	get(MINE, 300);
+	acquire(ALSO_MINE, 200, false, 0); /* a ticket has no channels yet */
+	ck_assert(hc_str_eq(links_waited_for(), hc_str("hccs:0-1")));
+	world_acquire(&w, rank[ALSO_MINE][0], domain[ALSO_MINE], 0, gang, 1, true, 0, 0);
+	ck_assert(hc_str_eq(links_waited_for(), hc_str("hccs:0-1")));
+	world_die(&w, rank[ALSO_MINE][0]);
+	world_acquire(&w, rank[YOURS][0], domain[YOURS], 0, gang, 3, false, 0, 0);
+	get(YOURS, 50);
+	world_acquire(&w, rank[YOURS][0], domain[YOURS], 0, gang, 3, true, 0, 0);
+	ck_assert(world_waits(rank[YOURS][0]));
+	ck_assert(hc_str_eq(links_waited_for(), hc_str("hccs:0-1,sio:0-1")));
+	finish();
+}
+END_TEST
+
 /* ---- restart, reload ---- */
 
 START_TEST(what_is_taken_back_counts)
@@ -316,6 +362,7 @@ static void add(TCase *t)
 	tcase_add_test(t, virtual_channels_count_too);
 	tcase_add_test(t, who_waits_for_its_quota_has_it_when_its_uid_gives_back);
 	tcase_add_test(t, one_that_waits_for_its_quota_for_long_holds_up_no_other_uid);
+	tcase_add_test(t, a_row_of_who_waits_has_its_links);
 	tcase_add_test(t, what_is_taken_back_counts);
 	tcase_add_test(t, a_lowered_quota_ends_no_channel);
 	tcase_add_test(t, a_gang_over_two_nodes_obeys_it_on_each);

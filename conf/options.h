@@ -113,6 +113,7 @@ enum hc_opt_link {
 enum hc_conf_security { HC_WORDS_security(HC_WORD_CONSTANT) };
 enum hc_conf_profile { HC_WORDS_profile(HC_WORD_CONSTANT) };
 enum hc_conf_log_target { HC_WORDS_log_target(HC_WORD_CONSTANT) };
+enum hc_conf_channel_owner { HC_WORDS_channel_owner(HC_WORD_CONSTANT) };
 enum hc_conf_log_level { HC_WORDS_log_level(HC_WORD_CONSTANT) };
 enum hc_conf_device_kind { HC_WORDS_kind(HC_WORD_CONSTANT) };
 enum hc_conf_link_type { HC_WORDS_type(HC_WORD_CONSTANT) };

@@ -28,6 +28,7 @@
 #define HC_WORDS_log_target(W) W(log_target, auto) W(log_target, stderr) W(log_target, journal)
 #define HC_WORDS_log_level(W)  W(log_level, error) W(log_level, warn) W(log_level, info) \
                                W(log_level, debug)
+#define HC_WORDS_channel_owner(W) W(channel_owner, domain) W(channel_owner, uid)
 #define HC_WORDS_kind(W)       W(kind, cpu) W(kind, gpu) W(kind, npu)
 #define HC_WORDS_type(W)       W(type, hccs) W(type, sio) W(type, pcie) W(type, roce) W(type, ib) \
                                W(type, eth) W(type, shm) W(type, hcclink) W(type, nvlink)
@@ -131,6 +132,8 @@ TOP(INT, grant_ttl_s, "seconds", 1, 3600, "5", RELOAD, ENV, "Channels",
     "A grant that nobody collects goes back after this long")
 TOP(INT, hint_hold_s, "seconds", 1, 600, "1", RELOAD, ENV, "Channels",
     "How long past its retry hint a caller keeps its place")
+TOP(ENUM, channel_owner, HC_WORDS_channel_owner(HC_WORD_TEXT), 0, 1, "domain", RELOAD, ENV, "Channels",
+    "Between whom what is free on a link is shared fairly: domains, or uids however many domains they have. A reload holds for requests that come after it")
 
 TOP(INT, op_limit_init_s, "seconds", 1, 86400, "120", RELOAD, ENV, "Operations",
     "An initialisation that runs longer is reported as stuck, with its stragglers. This version does not use it")
@@ -151,6 +154,8 @@ TOP(INT, quota_waiting, "requests", 1, 1000000, "1024", FIXED, ENV, "Limits",
     "Requests that one uid may have waiting")
 TOP(INT, quota_memory_mib, "MiB", 1, 1048576, "1024", FIXED, ENV, "Limits",
     "Shared memory that one uid may hold")
+TOP(INT, quota_link_percent, "percent", 1, 100, "100", RELOAD, ENV, "Limits",
+    "Share of what may be granted of one link, each way, that the channels of one uid may hold together, and the same share of the link's virtual channels (at least one). Lowered by a reload it ends no channel")
 TOP(INT, clients_max, "clients", 1, 65536, "4096", FIXED, ENV, "Limits",
     "Clients connected at one time")
 TOP(INT, domains_max, "domains", 1, 1000000, "100000", FIXED, ENV, "Limits",

@@ -21,7 +21,8 @@
 #define SHOW_COLUMNS                                                                               \
 	"ID,STATE,DOMAIN,RANK,PID,PEER,PEER-PID,LINK,TYPE,MBPS,BACK-MBPS,VC,CLASS,AGE-MS,HOLD-MS," \
 	"COLLECTED"
-#define WAITING_COLUMNS "DOMAIN,RANK,PID,UID,KIND,CLASS,PIECES,MBPS,PLACE,WAITED-MS,ESTIMATE-MS"
+#define WAITING_COLUMNS                                                                            \
+	"DOMAIN,RANK,PID,UID,KIND,CLASS,PIECES,MBPS,PLACE,WAITED-MS,ESTIMATE-MS,LINK"
 
 /* Who is next comes first; the oldest channel too. */
 static int by_place(const void *a, const void *b)

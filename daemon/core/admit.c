@@ -24,7 +24,7 @@ static void lay_out(struct hc_admit *s, struct hc_mem *m, const struct hc_admit_
 	hc_pool_init(&s->requests, m, lim->requests);
 	hc_pool_init(&s->entries, m, entries);
 	hc_pool_init(&s->flows, m, entries + 1);
-	hc_pool_init(&s->shares, m, lim->pieces + 2 * entries + 2);
+	hc_pool_init(&s->shares, m, lim->pieces + 3 * entries + 2);
 	hc_spans_init(&s->spans, m, lim->pieces);
 	s->request = hc_mem_take(m, lim->requests, sizeof(*s->request));
 	s->piece = hc_mem_take(m, lim->pieces, sizeof(*s->piece));
@@ -37,11 +37,13 @@ static void lay_out(struct hc_admit *s, struct hc_mem *m, const struct hc_admit_
 	s->set_node = hc_mem_take(m, entries, sizeof(*s->set_node));
 	s->end_node = hc_mem_take(m, lim->pieces, sizeof(*s->end_node));
 	s->absent_node = hc_mem_take(m, lim->pieces, sizeof(*s->absent_node));
+	s->line_node = hc_mem_take(m, entries, sizeof(*s->line_node));
 	hc_links_init(&s->in_flow, m, entries);
 	hc_links_init(&s->in_link, m, lim->pieces);
 	hc_links_init(&s->in_idle, m, s->flows.cap);
 	hc_links_init(&s->in_dirty, m, lim->links);
 	hc_links_init(&s->in_news, m, lim->requests);
+	hc_links_init(&s->in_stirred, m, s->shares.cap);
 	hc_index_init(&s->pairs, m, lim->links);
 	hc_index_init(&s->owners, m, s->shares.cap);
 	hc_timers_init(&s->timers, m, lim->requests);
@@ -61,11 +63,15 @@ struct hc_admit *hc_admit_init(struct hc_mem *m, const struct hc_admit_limits *l
 
 void hc_admit_set(struct hc_admit *s, const struct hc_admit_settings *settings)
 {
-	const bool other = s->set.limit_percent != settings->limit_percent;
+	const uint32_t quota = settings->quota_percent ? settings->quota_percent : 100;
+	const bool other =
+		s->set.limit_percent != settings->limit_percent || s->set.quota_percent != quota;
 	struct hc_admit_link fact;
 	uint32_t n;
 
+	hc_assert(quota <= 100);
 	s->set = *settings;
+	s->set.quota_percent = quota;
 	for (n = 0; n < s->links_seen && other; n++) {
 		fact = s->link[n].fact;
 		if (s->link[n].known)
@@ -264,7 +270,7 @@ void hc_adm_granted(struct hc_admit *s, uint32_t request)
 static int look_over(const struct hc_admit_ask *ask)
 {
 	if (!ask->npieces || ask->npieces > HC_ADMIT_GANG_MAX || ask->order >= HC_ADMIT_CLASSES ||
-	    !ask->weight || ask->weight > 100 || !ask->quota_percent || ask->quota_percent > 100)
+	    !ask->weight || ask->weight > 100)
 		return HC_E_INVALID;
 	return 0;
 }
@@ -308,6 +314,7 @@ static int take_in(struct hc_admit *s, uint64_t now, const struct hc_admit_ask *
 	}
 	*r = (struct hc_adm_request){
 		.owner = ask->owner,
+		.user = ask->user,
 		.ticket = ++s->tickets,
 		.arrived = now,
 		.deadline = ask->deadline,
@@ -320,7 +327,7 @@ static int take_in(struct hc_admit *s, uint64_t now, const struct hc_admit_ask *
 		.state = HC_ADMIT_FREE,
 		.order = ask->order,
 		.weight = ask->weight,
-		.quota = (uint8_t)ask->quota_percent,
+		.exempt = ask->exempt,
 	};
 	s->npieces += ask->npieces;
 	copy_pieces(s, n, ask);

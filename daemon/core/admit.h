@@ -16,6 +16,9 @@
  * arrival) is the same on every link, so whatever is saved is saved for the smallest, and no two
  * gangs can wait for each other.
  *
+ * A *user* may hold so much of a link and no more, whoever of its owners asks: the quota. What the
+ * quota holds up waits for its own user alone and saves nothing of a link; see admit_quota.c.
+ *
  * A caller who does not wait gets a hint and a ticket. The ticket sleeps until shortly before the
  * hint, so that it costs nobody anything; then it is served like an aged one and kept for the
  * caller until hint_hold past the hint. How long before, and what is promised, follow what was
@@ -38,6 +41,7 @@ struct hc_admit_limits {
 };
 struct hc_admit_settings {
 	uint32_t limit_percent; /* of a link's bandwidth, each way */
+	uint32_t quota_percent; /* of what can be granted of a link, for one user; 0 = all */
 	uint64_t aging_ns, grant_ttl_ns, hint_hold_ns;
 };
 
@@ -62,13 +66,14 @@ struct hc_admit_piece {
 };
 
 struct hc_admit_ask {
-	uint64_t owner;         /* key of the round robin: a domain, or a user */
-	uint8_t order;          /* class 0..7 */
-	uint8_t weight;         /* 1..100, of the owner */
-	uint64_t hold_ns;       /* how long it will be held, 0 = not declared */
-	bool wait;              /* queue it; else a refusal leaves a ticket */
-	uint64_t deadline;      /* of the wait, HC_NEVER = none */
-	uint32_t quota_percent; /* of the grantable share of a link that this owner may hold */
+	uint64_t owner;    /* key of the round robin: a domain, or a user */
+	uint64_t user;     /* whose quota it is; may be the owner */
+	uint8_t order;     /* class 0..7 */
+	uint8_t weight;    /* 1..100, of the owner */
+	uint64_t hold_ns;  /* how long it will be held, 0 = not declared */
+	bool wait;         /* queue it; else a refusal leaves a ticket */
+	uint64_t deadline; /* of the wait, HC_NEVER = none */
+	bool exempt;       /* of the quota, in which it counts all the same */
 	const struct hc_admit_piece *pieces;
 	uint32_t npieces;
 };
@@ -103,7 +108,7 @@ void hc_admit_link_set(struct hc_admit *s, uint64_t now, uint32_t link,
  * Ask. 0: granted, uncollected. IN_PROGRESS: it waits. AGAIN: refused, `hint_ns` from now is when
  * to come again (or HC_ADMIT_HINT_NONE), and the request is the ticket that keeps the place.
  * LINK_UNAVAILABLE: no path that could ever carry it (none there, or more than the limit of each).
- * LIMIT: the limit of requests or pieces of this node, or more than the owner's quota on a link.
+ * LIMIT: the limit of requests or pieces of this node, or more than the user's quota on a link.
  * INVALID: no piece, too many, a class or weight out of range.
  * Only the first three leave a request.
  */
@@ -143,6 +148,10 @@ struct hc_admit_use {
 	uint64_t grants, releases;       /* so far */
 };
 void hc_admit_link_use(const struct hc_admit *s, uint32_t link, struct hc_admit_use *use);
+/* Of one that waits: how many pieces, and the first of the links that a piece could go over as they
+ * are, HC_NONE: none. */
+uint32_t hc_admit_pieces(const struct hc_admit *s, uint32_t request);
+uint32_t hc_admit_piece_first(const struct hc_admit *s, uint32_t request, uint32_t piece);
 /* How many would be served before it, and when it may be its turn (ns from now, or HINT_NONE). */
 void hc_admit_outlook(const struct hc_admit *s, uint64_t now, uint32_t request, uint32_t *ahead,
 		      uint64_t *estimate_ns);
@@ -165,8 +174,17 @@ const struct hc_admit_link *hc_admit_link_fact(const struct hc_admit *s, uint32_
 /* Could that link carry the piece if it were empty? *now: there is room as it is. */
 bool hc_admit_could(const struct hc_admit *s, uint32_t link, const struct hc_admit_piece *piece,
 		    bool *now);
+/* Is it the quota that holds these pieces up, as things are or (`never`) for good? The link and
+ * kind of the first that is: held by the user, asked for, and the most that there may be. */
+struct hc_admit_excess {
+	uint32_t link;
+	uint8_t kind; /* bandwidth from the link's a to b, back, virtual channels */
+	uint64_t held, asked, most;
+};
+bool hc_admit_over_quota(struct hc_admit *s, uint64_t user, const struct hc_admit_piece *pieces,
+			 uint32_t npieces, bool never, struct hc_admit_excess *excess);
 /* A grant of an earlier daemon, of one piece: exactly that place, held. LINK_UNAVAILABLE: it is
- * not to be had; LIMIT. */
+ * not to be had; LIMIT. It was within the quota of its time, and counts in that of today. */
 int hc_admit_take_back(struct hc_admit *s, uint64_t now, const struct hc_admit_ask *ask,
 		       const struct hc_admit_place *place, uint32_t *request);
 

@@ -12,6 +12,18 @@ const struct hc_admit_link *hc_admit_link_fact(const struct hc_admit *s, uint32_
 	return link < s->lim.links && s->link[link].known ? &s->link[link].fact : NULL;
 }
 
+uint32_t hc_admit_pieces(const struct hc_admit *s, uint32_t request)
+{
+	hc_assert(request < s->requests.fresh);
+	return s->request[request].npieces;
+}
+
+uint32_t hc_admit_piece_first(const struct hc_admit *s, uint32_t request, uint32_t piece)
+{
+	hc_assert(piece < hc_admit_pieces(s, request));
+	return hc_adm_choice(s, &s->piece[s->request[request].first + piece], HC_NONE);
+}
+
 bool hc_admit_could(const struct hc_admit *s, uint32_t link, const struct hc_admit_piece *piece,
 		    bool *now)
 {
@@ -45,6 +57,7 @@ int hc_admit_take_back(struct hc_admit *s, uint64_t now, const struct hc_admit_a
 		       const struct hc_admit_place *place, uint32_t *request)
 {
 	struct hc_adm_link *l = place->link < s->lim.links ? &s->link[place->link] : NULL;
+	struct hc_admit_ask again = *ask;
 	struct hc_adm_piece *p;
 	uint64_t hint;
 	bool room;
@@ -53,7 +66,8 @@ int hc_admit_take_back(struct hc_admit *s, uint64_t now, const struct hc_admit_a
 	hc_assert(ask->npieces == 1);
 	if (!l || place->vc >= l->fact.vcs || !hc_admit_could(s, place->link, ask->pieces, &room))
 		return HC_E_LINK_UNAVAILABLE;
-	r = hc_admit_ask(s, now, ask, request, &hint);
+	again.exempt = true;
+	r = hc_admit_ask(s, now, &again, request, &hint);
 	if (r == HC_E_AGAIN || r == HC_E_IN_PROGRESS)
 		hc_admit_release(s, now, *request);
 	if (r)

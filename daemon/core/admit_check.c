@@ -12,7 +12,7 @@
 struct sums {
 	uint64_t used[2], cost, absent, declared;
 	uint64_t demand[HC_ADMIT_CLASSES], entries[HC_ADMIT_CLASSES], asleep[HC_ADMIT_CLASSES];
-	uint64_t set, set_demand;
+	uint64_t set, set_demand, capped;
 };
 
 static void check_piece(const struct hc_admit *s, uint32_t piece)
@@ -20,7 +20,7 @@ static void check_piece(const struct hc_admit *s, uint32_t piece)
 	const struct hc_adm_piece *p = &s->piece[piece];
 	const struct hc_adm_share *h = &s->share[p->share];
 
-	hc_assert(h->link == p->link && h->owner == s->request[p->request].owner && h->refs);
+	hc_assert(h->link == p->link && h->owner == s->request[p->request].user && h->refs);
 	hc_assert(s->vcs[(size_t)p->link * (HC_ADMIT_VCS_MAX / 64) + p->vc / 64] >> p->vc % 64 & 1);
 }
 
@@ -130,7 +130,13 @@ static void sum_entry(const struct hc_admit *s, const struct hc_adm_entry *e, st
 		t->set++;
 		t->set_demand += e->cost;
 		break;
+	case HC_ADM_CAPPED:
+		hc_assert(r->aged && r->capped && e->lined);
+		t->capped++;
+		break;
 	}
+	hc_assert(!e->lined || (s->share[e->held].link == e->link &&
+				s->share[e->held].owner == r->user && s->share[e->held].line));
 }
 
 static void check_link(const struct hc_admit *s, uint32_t link)
@@ -148,6 +154,7 @@ static void check_link(const struct hc_admit *s, uint32_t link)
 	hc_assert(t.used[0] == l->used[0] && t.used[1] == l->used[1] && t.cost == l->used_cost);
 	hc_assert(t.declared == l->declared_cost && t.absent == l->used_absent);
 	hc_assert(t.set == l->set_count && t.set_demand == l->set_demand);
+	hc_assert(t.capped == l->capped_count);
 	check_tree(s->set_node, l->set);
 	check_tree(s->end_node, l->ends);
 	check_tree(s->absent_node, l->absent);
@@ -165,10 +172,10 @@ static void check_link(const struct hc_admit *s, uint32_t link)
 		  !s->sketch[link].add[1]);
 }
 
-/* References: of granted pieces, entries and flows. */
+/* References: of granted pieces, entries, flows and lines. And all use is some user's. */
 static void check_shares(const struct hc_admit *s)
 {
-	uint64_t refs = 0, found = 0, used = 0, pieces = 0;
+	uint64_t refs = 0, found = 0, used = 0, pieces = 0, mbps[2] = {0}, vcs = 0;
 	uint32_t i, n;
 
 	for (i = 0; i < s->shares.fresh; i++) {
@@ -176,10 +183,22 @@ static void check_shares(const struct hc_admit *s)
 		used += s->share[i].refs > 0;
 		for (n = 0; s->share[i].refs && n < HC_ADMIT_CLASSES; n++)
 			found += s->share[i].flow[n] > 0;
+		if (!s->share[i].refs)
+			continue;
+		for (n = 0; n < 2; n++)
+			mbps[n] += s->share[i].used[n];
+		vcs += s->share[i].used_vcs;
+		check_tree(s->line_node, s->share[i].line);
+		refs -= hc_tree_count(s->line_node, s->share[i].line);
 	}
 	hc_assert(used == s->shares.used && found == s->flows.used);
-	for (i = 0; i < s->lim.links; i++)
+	for (i = 0; i < s->lim.links; i++) {
 		found += s->link[i].used_vcs;
+		mbps[0] -= s->link[i].used[0];
+		mbps[1] -= s->link[i].used[1];
+		vcs -= s->link[i].used_vcs;
+	}
+	hc_assert(!mbps[0] && !mbps[1] && !vcs);
 	found += s->entries.used;
 	hc_assert(refs == found);
 	for (i = 0; i < s->requests.fresh; i++)
@@ -201,6 +220,10 @@ static void check_request(struct hc_admit *s, uint32_t request, bool quiet)
 	case HC_ADMIT_AWAITED:
 		hc_assert(!granted);
 		hc_assert(!quiet || !r->entries || !hc_adm_place(s, request, HC_ADM_NOW));
+		/* with choices it may be packed in another way since, which gives it its turn when
+		 * its user gives something back, not before */
+		hc_assert(!quiet || !r->capped || r->several ||
+			  !hc_adm_place(s, request, HC_ADM_MINE));
 		return;
 	case HC_ADMIT_ASLEEP: hc_assert(!granted); return;
 	case HC_ADMIT_GRANTED: hc_assert(granted == r->npieces && !r->entries); return;

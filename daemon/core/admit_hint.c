@@ -173,17 +173,6 @@ static uint32_t ahead_of(const struct hc_admit *s, const struct hc_adm_request *
 	return count + own + others;
 }
 
-/* Its owner has so much here that its quota holds it up: one of its own has to end. */
-static bool over_quota(const struct hc_admit *s, const struct hc_adm_request *r,
-		       const struct hc_adm_entry *e)
-{
-	const struct hc_adm_share *h = &s->share[e->share];
-	const uint64_t most = (uint64_t)s->link[e->link].limit * r->quota / 100;
-
-	return r->quota < 100 && (h->used[0] + (uint64_t)e->need[0] > most ||
-				  h->used[1] + (uint64_t)e->need[1] > most);
-}
-
 static uint64_t turn_on(const struct hc_admit *s, uint64_t now, const struct hc_adm_request *r,
 			const struct hc_adm_entry *e, bool *declared)
 {
@@ -194,7 +183,7 @@ static uint64_t turn_on(const struct hc_admit *s, uint64_t now, const struct hc_
 	uint32_t ahead = ahead_of(s, r, e, l, &cost);
 
 	cost += e->cost;
-	if (over_quota(s, r, e))
+	if (hc_adm_held_up(s, r, e)) /* one of its user's has to end */
 		return by_rate(l, now, HC_ADMIT_COST_ONE, false);
 	if (!ahead && l->used[0] + (uint64_t)e->need[0] <= l->limit &&
 	    l->used[1] + (uint64_t)e->need[1] <= l->limit &&

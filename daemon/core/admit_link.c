@@ -166,7 +166,7 @@ void hc_adm_take(struct hc_admit *s, uint64_t now, uint32_t piece)
 
 	hc_assert(!p->granted);
 	hc_adm_integrate(l, now);
-	p->share = hc_adm_share(s, p->link, r->owner);
+	p->share = hc_adm_share(s, p->link, r->user);
 	p->cost = hc_adm_cost(l, p->need);
 	p->vc = l->vc_last = free_vc(vcs_of(s, p->link), l->fact.vcs, l->vc_last);
 	p->granted = true;
@@ -230,6 +230,7 @@ void hc_adm_give_back(struct hc_admit *s, uint64_t now, uint32_t piece, bool ove
 	vcs_of(s, p->link)[p->vc / 64] &= ~(1ull << p->vc % 64);
 	hc_list_del(&l->granted, &s->in_link, piece);
 	r->ngranted--;
+	hc_adm_stir(s, p->share);
 	hc_adm_unref(s, p->share);
 	hc_adm_dirty(s, p->link, HC_ADMIT_SET);
 }
@@ -313,7 +314,7 @@ void hc_admit_link_use(const struct hc_admit *s, uint32_t link, struct hc_admit_
 		.limit_mbps = l->limit,
 		.used_mbps = {l->used[0], l->used[1]},
 		.used_vcs = l->used_vcs,
-		.waiting = l->set_count,
+		.waiting = l->set_count + l->capped_count,
 		.grants = l->grants,
 		.releases = l->releases,
 	};

@@ -13,6 +13,17 @@
  */
 #include "admitimp.h"
 
+static void sketch_user(const struct hc_admit *s, const struct hc_adm_request *r,
+			struct hc_adm_sketch *k, uint32_t link)
+{
+	const uint32_t share = hc_adm_share_find(s, link, r->user);
+
+	if (share == HC_NONE)
+		return;
+	k->held = share + 1;
+	k->allowed = k->allowed && !hc_adm_behind(s, share, r->ticket);
+}
+
 static void sketch_open(struct hc_admit *s, const struct hc_adm_request *r, enum hc_adm_mode mode)
 {
 	struct hc_adm_sketch *k;
@@ -23,6 +34,8 @@ static void sketch_open(struct hc_admit *s, const struct hc_adm_request *r, enum
 		k = &s->sketch[s->entry[n - 1].link];
 		k->entry = n;
 		k->allowed = mode != HC_ADM_NOW || hc_adm_may(s, &s->entry[n - 1]);
+		if (mode <= HC_ADM_MINE && hc_adm_quota(s, r) < 100)
+			sketch_user(s, r, k, s->entry[n - 1].link);
 	}
 }
 
@@ -39,30 +52,36 @@ static bool within(uint64_t used, uint64_t add, uint64_t need, uint64_t limit)
 	return used + add + need <= limit;
 }
 
+static bool within_quota(const struct hc_admit *s, uint32_t link, const struct hc_adm_piece *p,
+			 uint32_t quota)
+{
+	static const struct hc_adm_share nothing;
+	const struct hc_adm_sketch *k = &s->sketch[link];
+	const struct hc_adm_share *h = k->held ? &s->share[k->held - 1] : &nothing;
+	unsigned d;
+
+	for (d = 0; d < 2; d++)
+		if (!within(h->used[d], k->add[d], p->need[d],
+			    hc_adm_quota_most(s, link, d, quota)))
+			return false;
+	return within(h->used_vcs, k->add_vcs, 1, hc_adm_quota_most(s, link, 2, quota));
+}
+
 static bool has_room(const struct hc_admit *s, uint32_t link, const struct hc_adm_piece *p,
 		     uint32_t quota, enum hc_adm_mode mode)
 {
-	static const struct hc_adm_share nothing;
 	const struct hc_adm_link *l = &s->link[link];
 	const struct hc_adm_sketch *k = &s->sketch[link];
 	const bool now = mode <= HC_ADM_ANYWAY;
-	const struct hc_adm_share *h = now ? &s->share[s->entry[k->entry - 1].share] : &nothing;
-	uint64_t most;
 	unsigned d;
 
 	if (!k->allowed)
 		return false;
-	for (d = 0; d < 2; d++) {
-		most = mode == HC_ADM_NO_QUOTA ? l->limit : (uint64_t)l->limit * quota / 100;
-		if (!within(now ? l->used[d] : 0, k->add[d], p->need[d], l->limit) ||
-		    !within(h->used[d], k->add[d], p->need[d], most))
+	for (d = 0; d < 2; d++)
+		if (!within(now ? l->used[d] : 0, k->add[d], p->need[d], l->limit))
 			return false;
-	}
-	most = mode == HC_ADM_NO_QUOTA ? l->fact.vcs : (uint64_t)l->fact.vcs * quota / 100;
-	if (!most && l->fact.vcs)
-		most = 1; /* a quota is never less than one channel */
 	return within(now ? l->used_vcs : 0, k->add_vcs, 1, l->fact.vcs) &&
-	       within(h->used_vcs, k->add_vcs, 1, most);
+	       (quota == 100 || within_quota(s, link, p, quota));
 }
 
 static uint64_t load_of(const struct hc_admit *s, uint32_t link, enum hc_adm_mode mode)
@@ -126,6 +145,7 @@ static uint32_t choose(const struct hc_admit *s, const struct hc_adm_piece *p, u
 static uint32_t place_all(struct hc_admit *s, const struct hc_adm_request *r, bool several,
 			  enum hc_adm_mode mode)
 {
+	const uint32_t quota = mode == HC_ADM_NO_QUOTA ? 100 : hc_adm_quota(s, r);
 	struct hc_adm_piece *p;
 	struct hc_adm_sketch *k;
 	uint32_t i, link;
@@ -134,7 +154,7 @@ static uint32_t place_all(struct hc_admit *s, const struct hc_adm_request *r, bo
 		p = &s->piece[i];
 		if ((p->choices > 1) != several)
 			continue;
-		link = choose(s, p, r->quota, mode);
+		link = choose(s, p, quota, mode);
 		if (link == HC_NONE)
 			return i;
 		p->link = link;

@@ -9,7 +9,7 @@
  * one whole link. Of equal accounts the older request is first.
  *
  * The set holds the aged and the awaited by ticket, and while it is not empty, its smallest ticket
- * alone may take from the link.
+ * alone may take from the link. What the quota of a user holds up is not in it (admit_quota.c).
  */
 #include "admitimp.h"
 
@@ -22,19 +22,25 @@ static uint64_t share_key(uint32_t link, uint64_t owner)
 	return (owner + link) * 0x9e3779b97f4a7c15u ^ (uint64_t)link << 32;
 }
 
-/* With a reference of its own. */
-uint32_t hc_adm_share(struct hc_admit *s, uint32_t link, uint64_t owner)
+uint32_t hc_adm_share_find(const struct hc_admit *s, uint32_t link, uint64_t owner)
 {
-	const uint64_t key = share_key(link, owner);
-	uint32_t n = hc_index_find(&s->owners, key);
+	uint32_t n = hc_index_find(&s->owners, share_key(link, owner));
 
 	while (n != HC_NONE && (s->share[n].owner != owner || s->share[n].link != link))
 		n = hc_index_next(&s->owners, n);
+	return n;
+}
+
+/* With a reference of its own. */
+uint32_t hc_adm_share(struct hc_admit *s, uint32_t link, uint64_t owner)
+{
+	uint32_t n = hc_adm_share_find(s, link, owner);
+
 	if (n == HC_NONE) {
 		n = hc_pool_get(&s->shares);
 		hc_assert(n != HC_NONE);
 		s->share[n] = (struct hc_adm_share){.owner = owner, .link = link};
-		hc_index_add(&s->owners, key, n);
+		hc_index_add(&s->owners, share_key(link, owner), n);
 	}
 	s->share[n].refs++;
 	return n;
@@ -47,7 +53,7 @@ void hc_adm_unref(struct hc_admit *s, uint32_t share)
 	hc_assert(h->refs);
 	if (--h->refs)
 		return;
-	hc_assert(!h->used[0] && !h->used[1] && !h->used_vcs);
+	hc_assert(!h->used[0] && !h->used[1] && !h->used_vcs && !h->line && !h->stirred);
 	hc_index_del(&s->owners, share);
 	hc_pool_put(&s->shares, share);
 }
@@ -244,7 +250,7 @@ static void leave_flow(struct hc_admit *s, uint32_t entry, uint8_t order)
 
 /* ---- the set ---- */
 
-static void enter_set(struct hc_admit *s, uint32_t entry)
+void hc_adm_enter_set(struct hc_admit *s, uint32_t entry)
 {
 	struct hc_adm_entry *e = &s->entry[entry];
 	struct hc_adm_link *l = &s->link[e->link];
@@ -257,7 +263,7 @@ static void enter_set(struct hc_admit *s, uint32_t entry)
 		hc_adm_dirty(s, e->link, HC_ADMIT_SET);
 }
 
-static void leave_set(struct hc_admit *s, uint32_t entry)
+void hc_adm_leave_set(struct hc_admit *s, uint32_t entry)
 {
 	struct hc_adm_entry *e = &s->entry[entry];
 	struct hc_adm_link *l = &s->link[e->link];
@@ -390,7 +396,7 @@ void hc_adm_enqueue(struct hc_admit *s, uint32_t request)
 			s->link[e->link].asleep[r->order] += e->cost;
 		} else if (r->aged) {
 			e->where = HC_ADM_SET;
-			enter_set(s, n - 1);
+			hc_adm_enter_set(s, n - 1);
 		} else {
 			e->where = HC_ADM_FLOW;
 			enter_flow(s, n - 1, r->order);
@@ -413,10 +419,14 @@ void hc_adm_dequeue(struct hc_admit *s, uint32_t request)
 		case HC_ADM_OUT: break;
 		case HC_ADM_ASLEEP: s->link[e->link].asleep[r->order] -= e->cost; break;
 		case HC_ADM_FLOW: leave_flow(s, n - 1, r->order); break;
-		case HC_ADM_SET: leave_set(s, n - 1); break;
+		case HC_ADM_SET: hc_adm_leave_set(s, n - 1); break;
+		case HC_ADM_CAPPED: s->link[e->link].capped_count--; break;
 		}
 		e->where = HC_ADM_OUT;
+		if (e->lined)
+			hc_adm_unline(s, n - 1);
 	}
+	s->request[request].capped = false;
 }
 
 bool hc_adm_may(const struct hc_admit *s, const struct hc_adm_entry *e)
@@ -426,6 +436,8 @@ bool hc_adm_may(const struct hc_admit *s, const struct hc_adm_entry *e)
 	const uint32_t number = (uint32_t)(e - s->entry), flow = s->share[e->share].flow[r->order];
 	uint32_t head;
 
+	if (e->where == HC_ADM_CAPPED)
+		return false;
 	if (l->set)
 		return e->where == HC_ADM_SET && hc_tree_first(s->set_node, l->set) == number;
 	head = flow ? head_of(&s->flow[flow - 1]) : HC_NONE;
@@ -508,6 +520,9 @@ static uint32_t next_one(struct hc_admit *s, uint32_t link)
 	struct hc_adm_link *l = &s->link[link];
 	uint32_t free[HC_NEEDS], n;
 
+	n = l->stirred.count ? hc_adm_stirred(s, link) : HC_NONE;
+	if (n != HC_NONE)
+		return n;
 	if (!has_free(l, free)) {
 		clean(s, link);
 		return HC_NONE;
@@ -548,8 +563,19 @@ bool hc_adm_pump(struct hc_admit *s, uint64_t now)
 		return false;
 	link = hc_list_first(&s->dirty[phase]);
 	request = next_one(s, link);
-	if (request == HC_NONE || !hc_adm_place(s, request, HC_ADM_NOW))
+	if (request == HC_NONE)
 		return true;
+	if (s->request[request].capped) {
+		if (hc_adm_place(s, request, HC_ADM_MINE))
+			hc_adm_uncap(s, request);
+		return true;
+	}
+	if (!hc_adm_place(s, request, HC_ADM_NOW)) {
+		if (s->request[request].aged && hc_adm_quota(s, &s->request[request]) < 100 &&
+		    !hc_adm_place(s, request, HC_ADM_MINE))
+			hc_adm_cap(s, request);
+		return true;
+	}
 	hc_adm_dequeue(s, request);
 	s->request[request].absent = s->request[request].state == HC_ADMIT_AWAITED;
 	hc_adm_commit(s, now, request);

@@ -35,6 +35,10 @@ uint32_t hc_tree_next(const struct hc_tree_node *t, uint32_t number);
 /* The first after (key, tie) whose need is within `free`; `any`: from the start. */
 uint32_t hc_tree_fit(const struct hc_tree_node *t, uint32_t root, bool any, uint64_t key,
 		     uint64_t tie, const uint32_t free[HC_NEEDS]);
+static inline uint32_t hc_tree_count(const struct hc_tree_node *t, uint32_t root)
+{
+	return root ? t[root - 1].count : 0;
+}
 uint32_t hc_tree_before(const struct hc_tree_node *t, uint32_t number);
 
 #endif

@@ -4,10 +4,11 @@
  *
  * request   what was asked, its pieces, its state, one timer
  * entry     a request in the queue of one link that it could use
- * share     what one owner has of one link, and its flows there
- * flow      the waiting entries of one owner in one class of one link, oldest first, and its
- * account link      limits, use, and its queues: eight trees of flows, by account, and the *set*:
- * the aged and the awaited tickets, by ticket
+ * share     what one owner or user has of one link: the flows of an owner, the use of a user
+ * flow      the waiting entries of one owner in one class of one link, oldest first; its account
+ * link      limits, use, and its queues: eight trees of flows, by account, and the *set*
+ * set       of a link: the aged and the awaited tickets, by ticket
+ * line      of a user on a link: what its quota holds up there, by ticket; see admit_quota.c
  *
  * Who may take from a link: while its set is not empty, the smallest ticket of the set alone; else
  * the first of each flow. Where something gets free on a link, or another becomes first there, the
@@ -40,21 +41,23 @@ struct hc_adm_piece {
 };
 
 struct hc_adm_request {
-	uint64_t owner, ticket, arrived, deadline, hold_ns;
+	uint64_t owner, user, ticket, arrived, deadline, hold_ns;
 	uint64_t granted_at, refused_at;
 	uint64_t wake_at, hint_at; /* of a ticket; HC_NEVER: no hint */
 	uint64_t unit_ns;          /* what the lead of its hint is measured in */
 	uint32_t first, npieces, ngranted;
 	uint32_t entries; /* number + 1 */
 	uint32_t hint_link;
-	uint8_t span, state, order, weight, quota, news; /* enum hc_admit_news + 1 */
-	bool aged;     /* in the set, or would be if it had a link */
-	bool absent;   /* granted while the caller was away */
-	bool declared; /* its hint came from declared durations */
-	bool several;  /* some piece has more than one choice */
+	uint8_t span, state, order, weight, news; /* enum hc_admit_news + 1 */
+	bool aged;                                /* in the set, or would be if it had a link */
+	bool absent;                              /* granted while the caller was away */
+	bool declared;                            /* its hint came from declared durations */
+	bool several;                             /* some piece has more than one choice */
+	bool exempt; /* of the quota: taken back from an earlier daemon */
+	bool capped; /* aged, and held up by the quota of its user */
 };
 
-enum hc_adm_where { HC_ADM_OUT, HC_ADM_ASLEEP, HC_ADM_FLOW, HC_ADM_SET };
+enum hc_adm_where { HC_ADM_OUT, HC_ADM_ASLEEP, HC_ADM_FLOW, HC_ADM_SET, HC_ADM_CAPPED };
 
 struct hc_adm_entry {
 	uint32_t request, link, share, next; /* next of the request: number + 1 */
@@ -64,6 +67,8 @@ struct hc_adm_entry {
 	bool several; /* some piece could come here or go elsewhere */
 	bool fixed;   /* some piece can go nowhere else */
 	bool armed;
+	bool lined;    /* in the line of its user here */
+	uint32_t held; /* the user's share, if so */
 };
 
 struct hc_adm_flow {
@@ -76,8 +81,10 @@ struct hc_adm_flow {
 struct hc_adm_share {
 	uint64_t owner;
 	uint32_t link, refs;
-	uint32_t used[2], used_vcs;
-	uint32_t flow[HC_ADMIT_CLASSES]; /* number + 1 */
+	uint32_t used[2], used_vcs;      /* of a user */
+	uint32_t flow[HC_ADMIT_CLASSES]; /* number + 1, of an owner */
+	uint32_t line;                   /* tree of entries, of a user; see admit_quota.c */
+	bool stirred;
 };
 
 struct hc_adm_class {
@@ -104,7 +111,8 @@ struct hc_adm_link {
 	uint64_t grants, releases;
 	struct hc_adm_class class[HC_ADMIT_CLASSES];
 	uint32_t set; /* tree of entries */
-	uint32_t set_count;
+	uint32_t set_count, capped_count;
+	struct hc_list stirred; /* shares whose line is to be looked at */
 	uint64_t set_demand, asleep[HC_ADMIT_CLASSES];
 	struct hc_list granted; /* pieces, in order of grant */
 	/* dirty: */
@@ -126,6 +134,7 @@ struct hc_adm_link {
 struct hc_adm_sketch {
 	uint32_t add[2], add_vcs;
 	uint32_t entry; /* number + 1 */
+	uint32_t held;  /* share of its user, number + 1 */
 	bool allowed;
 };
 
@@ -145,8 +154,10 @@ struct hc_admit {
 	struct hc_adm_sketch *sketch;
 	struct hc_tree_node *flow_node, *set_node;   /* by flow, entry */
 	struct hc_tree_node *end_node, *absent_node; /* by piece */
+	struct hc_tree_node *line_node;              /* by entry */
 	struct hc_links in_flow, in_link;            /* by entry, piece */
 	struct hc_links in_idle, in_dirty, in_news;  /* by flow, link, request */
+	struct hc_links in_stirred;                  /* by share */
 	struct hc_list idle, dirty[HC_ADMIT_CLASSES + 1], news;
 	uint32_t ndirty;               /* links in all of the lists */
 	struct hc_index pairs, owners; /* links by end points, shares by link and owner */
@@ -170,6 +181,7 @@ void hc_adm_collected(struct hc_admit *s, uint64_t now, uint32_t request);
 enum hc_adm_mode {
 	HC_ADM_NOW,      /* into what is free, where it may go */
 	HC_ADM_ANYWAY,   /* into what is free, whoever is before it */
+	HC_ADM_MINE,     /* into links that nobody but its user uses */
 	HC_ADM_EMPTY,    /* into links that nobody uses */
 	HC_ADM_NO_QUOTA, /* and without a quota */
 };
@@ -187,12 +199,33 @@ void hc_adm_arm(struct hc_admit *s, uint32_t entry, bool armed);
 void hc_adm_dirty(struct hc_admit *s, uint32_t link, uint8_t phase);
 bool hc_adm_pump(struct hc_admit *s, uint64_t now); /* looks at one; false: nothing is dirty */
 uint32_t hc_adm_share(struct hc_admit *s, uint32_t link, uint64_t owner);
+uint32_t hc_adm_share_find(const struct hc_admit *s, uint32_t link, uint64_t owner);
+void hc_adm_enter_set(struct hc_admit *s, uint32_t entry);
+void hc_adm_leave_set(struct hc_admit *s, uint32_t entry);
 void hc_adm_unref(struct hc_admit *s, uint32_t share);
 void hc_adm_charge(struct hc_admit *s, uint32_t link, const struct hc_adm_request *r,
 		   uint32_t cost);
 
 void hc_adm_uncharge(struct hc_admit *s, uint32_t link, const struct hc_adm_request *r,
 		     uint32_t cost);
+
+/* admit_quota.c: what one user may hold of a link */
+static inline uint32_t hc_adm_quota(const struct hc_admit *s, const struct hc_adm_request *r)
+{
+	return r->exempt ? 100 : s->set.quota_percent;
+}
+/* kind: a direction, or 2 for virtual channels. */
+uint64_t hc_adm_quota_most(const struct hc_admit *s, uint32_t link, unsigned kind, uint32_t quota);
+bool hc_adm_behind(const struct hc_admit *s, uint32_t share, uint64_t ticket);
+bool hc_adm_held_up(const struct hc_admit *s, const struct hc_adm_request *r,
+		    const struct hc_adm_entry *e);
+void hc_adm_cap(struct hc_admit *s, uint32_t request);
+void hc_adm_uncap(struct hc_admit *s, uint32_t request);
+void hc_adm_unline(struct hc_admit *s, uint32_t entry);
+/* The user has less there than before. */
+void hc_adm_stir(struct hc_admit *s, uint32_t share);
+/* One that may be held up no more, or HC_NONE. */
+uint32_t hc_adm_stirred(struct hc_admit *s, uint32_t link);
 
 /* admit_hint.c */
 uint64_t hc_adm_hint(struct hc_admit *s, uint64_t now, uint32_t request); /* ns from now */

@@ -284,13 +284,23 @@ struct hc_want_words {
 	uint32_t npieces, hold_ms;
 	bool wait;
 };
+/* The round robin is between domains, or uids if so configured; the quota is always that of a uid.
+ */
+#define HC_USER_KEY(uid) (1ull << 63 | (uid))
+struct hc_admit_ask hc_want_admit_ask(const struct hc_core *c, const struct hc_part *p,
+				      const struct hc_want_words *words,
+				      const struct hc_admit_piece *pieces);
 int hc_want_ask(struct hc_core *c, const struct hc_part *p, const struct hc_want_words *words,
 		struct hc_want *ticket, uint32_t *request, uint32_t *retry_ms);
 
 /* ---- channel_text.c ---- */
-/* Who holds what on the link that piece cannot have. */
-void hc_channel_who_holds(struct hc_core *c, const struct hc_admit_piece *pieces, uint32_t count,
-			  char *text, size_t bytes);
+/* Does quota_link_percent hold these pieces of a uid up, now or (`never`) for good? Then says
+ * so, with the link, what is held and what was asked. */
+bool hc_channel_over_quota(struct hc_core *c, uint32_t uid, const struct hc_admit_piece *pieces,
+			   uint32_t count, bool never, char *text, size_t bytes);
+/* Why those pieces are not to be had now: the quota, or who holds what. */
+void hc_channel_why_not(struct hc_core *c, uint32_t uid, const struct hc_admit_piece *pieces,
+			uint32_t count, char *text, size_t bytes);
 void hc_channel_why_text(const struct hc_core *c, const struct hc_channel *ch, char *text,
 			 size_t bytes);
 const char *hc_channel_link_name(struct hc_core *c, uint32_t link, char *text, size_t bytes);

@@ -428,11 +428,13 @@ static int ask_for_rest(struct asking *a)
 		put_request(a, request);
 		return HC_E_IN_PROGRESS;
 	case HC_E_AGAIN:
-		hc_channel_who_holds(c, c->chan->ask, a->fresh, a->text, sizeof(a->text));
+		hc_channel_why_not(c, a->p->uid, c->chan->ask, a->fresh, a->text, sizeof(a->text));
 		return keep_place(a, request);
 	case HC_E_LINK_UNAVAILABLE: no_way(a); return r;
 	case HC_E_LIMIT:
-		HC_TEXT(a->text, "too many requests for channels wait on this node");
+		if (!hc_channel_over_quota(c, a->p->uid, c->chan->ask, a->fresh, true, a->text,
+					   sizeof(a->text)))
+			HC_TEXT(a->text, "too many requests for channels wait on this node");
 		return r;
 	}
 	HC_TEXT(a->text, "the request cannot be: class %u, weight %u", a->p->priority,

@@ -2,6 +2,9 @@
 /*
  * Channels that an earlier daemon granted; see channel.h and restore.h.
  *
+ * What a uid holds by them counts in quota_link_percent, but none is refused for it: an option that
+ * was lowered meanwhile ends no channel.
+ *
  * They come after the domains, the devices and the links, and before START. Each keeps its id, its
  * register and its share of its link. The link is found by its name, for its number may be that of
  * another one after a change of the configuration; when it is described no more, the channel is
@@ -75,15 +78,8 @@ static const char *place(struct hc_core *c, const struct hc_part *p, struct hc_c
 {
 	const struct hc_admit_piece piece = hc_channel_admit_piece(c, p, ch);
 	const struct hc_admit_place at = {.link = link, .vc = m->vc};
-	const struct hc_admit_ask ask = {.owner = p->id,
-					 .order = p->priority,
-					 .weight = p->weight ? p->weight : 1,
-					 .hold_ns = ch->hold_ms * 1000000ull,
-					 .wait = false,
-					 .deadline = HC_NEVER,
-					 .quota_percent = 100,
-					 .pieces = &piece,
-					 .npieces = 1};
+	const struct hc_want_words words = {.npieces = 1, .hold_ms = ch->hold_ms};
+	const struct hc_admit_ask ask = hc_want_admit_ask(c, p, &words, &piece);
 	uint32_t request;
 
 	if (hc_admit_take_back(c->admit, c->now, &ask, &at, &request))

@@ -403,7 +403,11 @@ static int reserve(struct reserving *r, uint32_t *retry_ms)
 		keep(r, request, !code);
 		return 0;
 	}
-	hc_channel_who_holds(c, c->chan->ask, r->n, r->text, sizeof(r->text));
+	if (code != HC_E_LIMIT)
+		hc_channel_why_not(c, r->p->uid, c->chan->ask, r->n, r->text, sizeof(r->text));
+	else if (!hc_channel_over_quota(c, r->p->uid, c->chan->ask, r->n, true, r->text,
+					sizeof(r->text)))
+		HC_TEXT(r->text, "too many requests for channels wait on node %s", c->self.name);
 	if (code == HC_E_AGAIN)
 		keep_place(r, request);
 	else if (code == HC_E_LINK_UNAVAILABLE)

@@ -185,8 +185,9 @@ int hc_channel_reserve(struct hc_core *c, struct hc_part *p, const struct hc_m_p
 	words.npieces = r.n;
 	code = hc_want_ask(c, p, &words, hc_want_ticket_find(c, key), &request, retry_ms);
 	if (code && code != HC_E_IN_PROGRESS) {
-		hc_channel_who_holds(c, c->chan->ask, r.n, text, bytes);
-		if (code != HC_E_AGAIN)
+		hc_channel_why_not(c, p->uid, c->chan->ask, r.n, text, bytes);
+		if (code != HC_E_AGAIN &&
+		    !hc_channel_over_quota(c, p->uid, c->chan->ask, r.n, true, text, bytes))
 			snprintf(text, bytes,
 				 "no link could ever carry %u channels of %u MB/s "
 				 "from each rank to the next",

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What people are told of channels: who holds what, and why one is over. See channel.h. */
+/* What people are told of channels: who holds what, whose quota is used up, and why one is over.
+ * See channel.h. */
 #include "channel.h"
 
 #include "emit.h"
@@ -144,8 +145,8 @@ static void say_link(struct hc_core *c, uint32_t link, const struct hc_admit_pie
 	append(h, one);
 }
 
-void hc_channel_who_holds(struct hc_core *c, const struct hc_admit_piece *pieces, uint32_t count,
-			  char *text, size_t bytes)
+static void who_holds(struct hc_core *c, const struct hc_admit_piece *pieces, uint32_t count,
+		      char *text, size_t bytes)
 {
 	struct holders h = {.c = c, .text = text, .bytes = bytes};
 	uint32_t i, link = HC_NONE;
@@ -166,4 +167,32 @@ void hc_channel_who_holds(struct hc_core *c, const struct hc_admit_piece *pieces
 		HC_TEXT(more, ", and %u more", h.n - NAMED);
 		append(&h, more);
 	}
+}
+
+/* ---- quota ---- */
+
+bool hc_channel_over_quota(struct hc_core *c, uint32_t uid, const struct hc_admit_piece *pieces,
+			   uint32_t count, bool never, char *text, size_t bytes)
+{
+	static const char *const unit[] = {"MB/s", "MB/s back", "virtual channels"};
+	char name[HC_NAME_MAX + 1];
+	struct hc_admit_excess x;
+
+	if (!hc_admit_over_quota(c->admit, HC_USER_KEY(uid), pieces, count, never, &x))
+		return false;
+	snprintf(text, bytes,
+		 "uid %u holds %llu %s of link %s and asks for %llu more, which is above %llu, all "
+		 "that quota_link_percent (%u) leaves one uid there%s",
+		 uid, (unsigned long long)x.held, unit[x.kind],
+		 hc_channel_link_name(c, x.link, name, sizeof(name)), (unsigned long long)x.asked,
+		 (unsigned long long)x.most, c->set.quota_link_percent,
+		 never ? "" : "; it is to be had once a channel of this uid ends");
+	return true;
+}
+
+void hc_channel_why_not(struct hc_core *c, uint32_t uid, const struct hc_admit_piece *pieces,
+			uint32_t count, char *text, size_t bytes)
+{
+	if (!hc_channel_over_quota(c, uid, pieces, count, false, text, bytes))
+		who_holds(c, pieces, count, text, bytes);
 }

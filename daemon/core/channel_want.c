@@ -234,21 +234,31 @@ static void drop_ref(struct hc_core *c, struct hc_want *w, const struct hc_chann
 			c->chan->refs[w->refs + i] = HC_NONE;
 }
 
+struct hc_admit_ask hc_want_admit_ask(const struct hc_core *c, const struct hc_part *p,
+				      const struct hc_want_words *words,
+				      const struct hc_admit_piece *pieces)
+{
+	const uint64_t user = HC_USER_KEY(p->uid);
+
+	return (struct hc_admit_ask){.owner = c->set.channel_owner_uid ? user : p->id,
+				     .user = user,
+				     .order = p->priority,
+				     .weight = p->weight ? p->weight : 1,
+				     .hold_ns = words->hold_ms * 1000000ull,
+				     .wait = words->wait,
+				     .deadline = HC_NEVER,
+				     .pieces = pieces,
+				     .npieces = words->npieces};
+}
+
 /* The asker of a gang is gone; a far end that waited with it asks in its own name. */
 static void ask_anew(struct hc_core *c, struct hc_channel *ch)
 {
 	struct hc_want *w = &c->chan->wants[ch->want[1]];
 	const struct hc_part *p = hc_part(c, ch->part);
 	const struct hc_admit_piece piece = hc_channel_admit_piece(c, p, ch);
-	const struct hc_admit_ask ask = {.owner = ch->domain,
-					 .order = p->priority,
-					 .weight = p->weight ? p->weight : 1,
-					 .hold_ns = ch->hold_ms * 1000000ull,
-					 .wait = true,
-					 .deadline = HC_NEVER,
-					 .quota_percent = 100,
-					 .pieces = &piece,
-					 .npieces = 1};
+	const struct hc_want_words words = {.npieces = 1, .hold_ms = ch->hold_ms, .wait = true};
+	const struct hc_admit_ask ask = hc_want_admit_ask(c, p, &words, &piece);
 	uint64_t hint;
 	uint32_t request;
 	const int r = hc_admit_ask(c->admit, c->now, &ask, &request, &hint);
@@ -405,7 +415,7 @@ void hc_want_timeout(struct hc_core *c, struct hc_want *w)
 		if (ch && ch->state == CHANNEL_WAITING)
 			c->chan->ask[n++] = hc_channel_admit_piece(c, hc_part(c, ch->part), ch);
 	}
-	hc_channel_who_holds(c, c->chan->ask, n, who, sizeof(who));
+	hc_channel_why_not(c, w->uid, c->chan->ask, n, who, sizeof(who));
 	HC_TEXT(text, "waited %llu ms: %s", (unsigned long long)((c->now - w->since) / 1000000u),
 		who);
 	hc_want_fail(c, w, HC_E_TIMEOUT, text);
@@ -449,15 +459,7 @@ struct hc_want *hc_want_ticket_find(struct hc_core *c, uint64_t key)
 int hc_want_ask(struct hc_core *c, const struct hc_part *p, const struct hc_want_words *words,
 		struct hc_want *ticket, uint32_t *request, uint32_t *retry_ms)
 {
-	const struct hc_admit_ask ask = {.owner = p->id,
-					 .order = p->priority,
-					 .weight = p->weight ? p->weight : 1,
-					 .hold_ns = words->hold_ms * 1000000ull,
-					 .wait = words->wait,
-					 .deadline = HC_NEVER,
-					 .quota_percent = 100,
-					 .pieces = c->chan->ask,
-					 .npieces = words->npieces};
+	const struct hc_admit_ask ask = hc_want_admit_ask(c, p, words, c->chan->ask);
 	uint64_t hint = HC_ADMIT_HINT_NONE;
 	int r = HC_E_GONE;
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Links, channels and who waits for them, as rows of views. A channel that is not granted has no
- * row; a request has one while it waits, with its class of now, its place and the estimate that
- * its owner was told.
+ * row; a request has one while it waits, with its class of now, its place, the links it waits for,
+ * and the estimate that its owner was told. What is not known of a link is no 0.
  */
 #include "view.h"
 
@@ -12,6 +12,9 @@
 #include "part.h"
 
 #include <stdio.h>
+#include <string.h>
+
+#define LINKS_NAMED 8u /* of one request */
 
 static void link_end(uint32_t device, char text[16])
 {
@@ -21,6 +24,11 @@ static void link_end(uint32_t device, char text[16])
 		snprintf(text, 16, "out");
 	else
 		snprintf(text, 16, "%u", device);
+}
+
+static bool knows_latency(const struct hc_link_fact *f)
+{
+	return f->latency_source[0] ? strcmp(f->latency_source, "unknown") != 0 : f->latency_us;
 }
 
 static bool link_row(struct hc_view_page *g, uint32_t n)
@@ -33,7 +41,7 @@ static bool link_row(struct hc_view_page *g, uint32_t n)
 				   .state = hc_str(hc_link_state(g->c, n)),
 				   .bandwidth_mbps = f->mbps,
 				   .vcs = f->vcs,
-				   .latency_us = f->latency_us,
+				   .latency_us = knows_latency(f) ? f->latency_us : UINT32_MAX,
 				   .via = hc_str(f->via),
 				   .source = hc_str(f->source),
 				   .bandwidth_source = hc_str(f->mbps_source),
@@ -132,10 +140,35 @@ static uint8_t class_now(const struct hc_core *c, const struct hc_want *w)
 	return (uint8_t)(w->priority + aged < 7 ? w->priority + aged : 7);
 }
 
+/* The links that a request waits for, each once; what does not fit is "...". */
+static void put_links(struct hc_core *c, uint32_t request, char *text, size_t bytes)
+{
+	const uint32_t n = hc_admit_pieces(c->admit, request);
+	uint32_t seen[LINKS_NAMED], nseen = 0, i, k, link;
+	char name[HC_NAME_MAX + 1];
+	size_t at = 0;
+
+	text[0] = '\0';
+	for (i = 0; i < n; i++) {
+		link = hc_admit_piece_first(c->admit, request, i);
+		for (k = 0; k < nseen && seen[k] != link; k++)
+			;
+		if (link == HC_NONE || k < nseen)
+			continue;
+		hc_channel_link_name(c, link, name, sizeof(name));
+		if (nseen == LINKS_NAMED || at + strlen(name) + sizeof(",,...") > bytes) {
+			snprintf(text + at, bytes - at, ",...");
+			return;
+		}
+		at += (size_t)snprintf(text + at, bytes - at, "%s%s", nseen ? "," : "", name);
+		seen[nseen++] = link;
+	}
+}
+
 uint64_t hc_channelview_waiting(struct hc_view_page *g, uint64_t at)
 {
 	struct hc_core *c = g->c;
-	char estimate[24];
+	char estimate[24], links[HC_NAME_MAX + 1];
 
 	for (; at < c->chan->want_pool.fresh; at++) {
 		const struct hc_want *w = &c->chan->wants[at];
@@ -159,6 +192,8 @@ uint64_t hc_channelview_waiting(struct hc_view_page *g, uint64_t at)
 		if (ns != HC_ADMIT_HINT_NONE)
 			HC_TEXT(estimate, "%llu", (unsigned long long)(ns / 1000000u));
 		r.estimate_ms = hc_str(estimate);
+		put_links(c, request, links, sizeof(links));
+		r.link = hc_str(links);
 		r.kind = hc_str(ticket ? "ticket" : w->kind == WANT_DOMAIN ? "domain" : "wait");
 		if (!hc_view_put(g, &r))
 			return at + 1;

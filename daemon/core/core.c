@@ -180,6 +180,7 @@ size_t hc_core_bytes(const struct hc_limits *limits)
 static void set(struct hc_core *c, const struct hc_settings *s)
 {
 	const struct hc_admit_settings admit = {.limit_percent = s->bandwidth_limit_percent,
+						.quota_percent = s->quota_link_percent,
 						.aging_ns = s->aging_ns,
 						.grant_ttl_ns = s->grant_ttl_ns,
 						.hint_hold_ns = s->hint_hold_ns};

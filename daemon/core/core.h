@@ -53,6 +53,8 @@ struct hc_settings {
 	char connect_timeout_origin[128];
 	char drain_timeout_origin[128];
 	uint32_t bandwidth_limit_percent; /* of a link, that channels may be granted */
+	uint32_t quota_link_percent;      /* of that, for one uid; 0 = all */
+	bool channel_owner_uid;           /* fair shares are between uids, not domains */
 	uint64_t aging_ns, grant_ttl_ns, hint_hold_ns;
 	uint64_t beat_ns; /* interval wished; the slower wish of two nodes counts */
 	uint32_t misses, down_misses;

@@ -62,6 +62,8 @@ void hc_shell_settings(const struct hc_shell *sh, const struct hc_conf *c, struc
 	set->ended_keep_ns = ENDED_KEEP_NS;
 	set->suspend_limit_ns = c->suspend_limit_s * SECOND_NS;
 	set->bandwidth_limit_percent = c->bandwidth_limit_percent;
+	set->quota_link_percent = c->quota_link_percent;
+	set->channel_owner_uid = c->channel_owner == HC_CONF_channel_owner_uid;
 	set->aging_ns = c->aging_s * SECOND_NS;
 	set->grant_ttl_ns = c->grant_ttl_s * SECOND_NS;
 	set->hint_hold_ns = c->hint_hold_s * SECOND_NS;

@@ -211,7 +211,7 @@ struct hcomm_view_link {
 	uint32_t waiting; /* requests that wait for it */
 	uint8_t reserved0_[4];
 	uint64_t grants; /* granted since the start */
-	uint32_t latency_us; /* latency one way, microseconds, 0 when not known */
+	uint32_t latency_us; /* latency one way, microseconds; UINT32_MAX, shown as - and null, when not known */
 	char via[HCOMM_NAME_BYTES]; /* what it goes over: a bridge, the ports of both ends, or those towards other nodes */
 	char source[HCOMM_NAME_BYTES]; /* where the link is known from: sysfs, topology-file, config or default */
 	char bandwidth_source[HCOMM_NAME_BYTES]; /* where its bandwidth is known from, or unknown */
@@ -262,6 +262,7 @@ struct hcomm_view_waiting {
 	uint64_t waited_ms; /* milliseconds since it came */
 	char estimate_ms[HCOMM_NAME_BYTES]; /* milliseconds until its turn, or unknown */
 	char kind[HCOMM_NAME_BYTES]; /* wait; ticket: refused, its place is kept; domain: one that activates */
+	char link[HCOMM_NAME_BYTES]; /* links that it waits for, for each channel the first that could carry it */
 };
 
 /* other nodes */

@@ -40,7 +40,6 @@ static bool ask(void *ctx, uint64_t now, uint32_t client, uint64_t hold_ns, bool
 				       .hold_ns = hold_ns,
 				       .wait = wait,
 				       .deadline = HC_NEVER,
-				       .quota_percent = 100,
 				       .pieces = &piece,
 				       .npieces = 1};
 	const uint64_t since = start(a);

@@ -10,6 +10,7 @@
 #include "drain.h"
 #include "pages.h"
 #include "part.h"
+#include "quota.h"
 #include "state.h"
 #include "user.h"
 
@@ -283,6 +284,8 @@ void world_check(struct world *w, uint32_t node)
 	check_timers(w, node);
 	world_check_sync(w, node);
 	check_channels(w, node);
+	if (w->settings.quota_link_percent)
+		want_none(w, quota_wrong(w->core[node], w->settings.quota_link_percent));
 }
 
 /* ---- the end ---- */

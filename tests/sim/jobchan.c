@@ -19,6 +19,7 @@
 #include "jobsimp.h"
 
 #include "channel.h"
+#include "quota.h"
 #include "who.h"
 
 #include <string.h>
@@ -458,6 +459,8 @@ const char *job_chan_wrong(struct job_world *w, uint32_t node)
 		     !x->keep_pool.used))
 			return "what is used of a link is not what its channels were granted";
 	}
+	if (c->set.quota_link_percent)
+		return quota_wrong(c, c->set.quota_link_percent);
 	return NULL;
 }
 

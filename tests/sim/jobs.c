@@ -506,6 +506,10 @@ static void settings(struct job_world *w, struct hc_settings *s)
 	s->drain_timeout_ns = SIM_S * (2 + (n >> 16) % 29);
 	s->orphan_grace_ns = SIM_S * (1 + (n >> 24) % 5);
 	s->connect_timeout_ns = 20 * SIM_S;
+	/* one of ten; the largest channel of a job is still within it */
+	if (w->j->seed % 10 == 1)
+		s->quota_link_percent = 50 + (uint32_t)((n >> 32) % 50);
+	s->channel_owner_uid = w->j->seed % 20 == 1;
 }
 
 static void start(struct job_world *w)

@@ -264,9 +264,12 @@ START_TEST(who_waits_is_listed_by_place_and_served_by_class)
 	row = json_array_get(json_object_get(root, "rows"), 0);
 	ck_assert_int_eq(number(row, "priority"), 5);
 	ck_assert_int_eq(number(row, "place"), 0);
+	ck_assert_str_eq(json_string_value(json_object_get(row, "link")), "shm");
 	row = json_array_get(json_object_get(root, "rows"), 1);
 	ck_assert_int_ge(number(row, "place"), 1);
 	json_decref(root);
+	ctl("channel", "waiting", "-o", "CLASS,LINK", "--no-headings");
+	want(0, "shm");
 	stop(&all);
 	await_rows("list", "high", 1);
 	await_rows("waiting", "low", 1);

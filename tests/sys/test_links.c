@@ -95,6 +95,13 @@ START_TEST(one_link_is_shown_with_everything)
 	ck_assert_int_eq(json_integer_value(json_object_get(row, "limit_mbps")), 800);
 	ck_assert_int_eq(json_integer_value(json_object_get(row, "latency_us")), 2);
 	json_decref(root);
+	/* that nobody said how long a link takes is not 0 microseconds */
+	want_list("NAME,LATENCY-US", "shm -\nhccs:0-1 2\npcie:0-1 -\n");
+	ctl("link", "show", "pcie:0-1", "--json");
+	root = json_loads(run.out, JSON_REJECT_DUPLICATES, NULL);
+	row = json_array_get(json_object_get(root, "rows"), 0);
+	ck_assert(json_is_null(json_object_get(row, "latency_us")));
+	json_decref(root);
 	ctl("link", "show", "shm", "-o", "A,B", "--no-headings");
 	ck_assert_int_eq(run.status, 0);
 	ck_assert_ptr_nonnull(strstr(run.out, "any"));

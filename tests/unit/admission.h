@@ -66,10 +66,10 @@ static inline struct hc_admit_ask adm_ask(uint64_t owner, const struct hc_admit_
 					  uint32_t npieces)
 {
 	return (struct hc_admit_ask){.owner = owner,
+				     .user = owner,
 				     .weight = 1,
 				     .wait = true,
 				     .deadline = HC_NEVER,
-				     .quota_percent = 100,
 				     .pieces = pieces,
 				     .npieces = npieces};
 }

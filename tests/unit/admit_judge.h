@@ -6,7 +6,8 @@
  *
  * Overtaking, at a grant: of those who are still in a queue of a link that was granted something,
  *
- * - nobody who came before is past the aging bound. So from its bound on a request sees no later
+ * - nobody who came before is past the aging bound, but who is held up by the quota of its user,
+ *   and that by grants to other users alone. So from its bound on a request sees no later
  *   one served on its links: it is behind at most the tickets that are older than its own;
  * - nobody who came before is awaited, but where one was served who left a ticket too;
  * - nobody of the same owner and class came before, but where one was served who had aged or was
@@ -68,7 +69,7 @@ static inline bool adm_goes_there(const struct hc_admit *s, const struct hc_adm_
 	const struct hc_adm_piece *p = &s->piece[r->first];
 	const uint32_t flow = s->share[e->share].flow[r->order];
 
-	return r->npieces == 1 && r->quota == 100 && e->where == HC_ADM_FLOW && flow &&
+	return r->npieces == 1 && hc_adm_quota(s, r) == 100 && e->where == HC_ADM_FLOW && flow &&
 	       &s->entry[hc_list_first(&s->flow[flow - 1].entries)] == e && p->need[0] <= got[0] &&
 	       p->need[1] <= got[1];
 }
@@ -85,6 +86,8 @@ static inline const char *adm_overtaken(const struct hc_admit *s, uint64_t now, 
 
 	if (!e || !adm_got(s, i, link, got))
 		return NULL;
+	if (a->user != b->user && b->capped)
+		return NULL; /* what its user holds is in its way, not who came later */
 	if (waits && older && b->arrived + s->set.aging_ns <= now)
 		return "an aged one was overtaken";
 	if (b->state == HC_ADMIT_AWAITED && older && !ticket)

@@ -16,6 +16,7 @@ static uint64_t seed;
 static struct {
 	unsigned long long steps, worlds;
 	unsigned long long grants, older, lent; /* judged; older ones in a queue then */
+	unsigned long long capped;              /* held up by a quota, at the end of a step */
 	unsigned long long shares;              /* grants in crowds */
 	unsigned long long served, rounds, dropped;
 	unsigned long long hints, kept;

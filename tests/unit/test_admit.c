@@ -255,6 +255,17 @@ START_TEST(a_wait_ends_at_its_deadline)
 }
 END_TEST
 
+static void set_quota(struct hc_admit *s, uint32_t percent)
+{
+	const struct hc_admit_settings set = {.limit_percent = 80,
+					      .quota_percent = percent,
+					      .aging_ns = 10 * SEC,
+					      .grant_ttl_ns = 5 * SEC,
+					      .hint_hold_ns = 1 * SEC};
+
+	hc_admit_set(s, &set);
+}
+
 START_TEST(a_quota_is_refused_only_if_it_can_never_be_had)
 {
 	struct hc_admit *s = adm_new(1, 8, 8);
@@ -262,17 +273,143 @@ START_TEST(a_quota_is_refused_only_if_it_can_never_be_had)
 	struct hc_admit_ask a = adm_ask(1, &p, 1);
 	uint32_t n, k;
 
+	set_quota(s, 25);
 	adm_link(s, 0, 0, 0, 1, 1000, 64);
-	a.quota_percent = 25;
 	ck_assert_int_eq(hc_admit_ask(s, 1, &a, &n, &hint), HC_E_LIMIT);
 	p.mbps[0] = 150;
 	ck_assert_int_eq(hc_admit_ask(s, 1, &a, &n, &hint), 0);
 	ck_assert_int_eq(hc_admit_ask(s, 1, &a, &k, &hint), HC_E_IN_PROGRESS);
 	/* others are not held up by it */
-	ck_assert_int_eq(ask(s, 1, 2, adm_piece(0, 1, 600, 0), true, &k), 0);
+	ck_assert_int_eq(ask(s, 1, 2, adm_piece(0, 1, 200, 0), true, &k), 0);
 	hc_admit_release(s, 2, n);
 	adm_run(s, 2);
 	ck_assert_uint_ne(adm_granted(s), HC_NONE);
+	hc_admit_check(s);
+	free(s);
+}
+END_TEST
+
+static int ask_of(struct hc_admit *s, uint64_t now, uint64_t user, uint64_t owner, uint32_t mbps,
+		  uint32_t *n)
+{
+	const struct hc_admit_piece p = adm_piece(0, 1, mbps, 0);
+	struct hc_admit_ask a = adm_ask(owner, &p, 1);
+
+	a.user = user;
+	return hc_admit_ask(s, now, &a, n, &hint);
+}
+
+START_TEST(a_user_has_one_quota_whatever_its_owners_are)
+{
+	struct hc_admit *s = adm_new(1, 16, 16);
+	struct hc_admit_excess x;
+	struct hc_admit_piece p = adm_piece(0, 1, 200, 0);
+	uint32_t n, k;
+
+	set_quota(s, 50); /* 400 of 800, 2 of 4 */
+	adm_link(s, 0, 0, 0, 1, 1000, 4);
+	ck_assert_int_eq(ask_of(s, 1, 7, 1, 300, &n), 0);
+	ck_assert_int_eq(ask_of(s, 1, 7, 2, 200, &k), HC_E_IN_PROGRESS);
+	ck_assert(hc_admit_over_quota(s, 7, &p, 1, false, &x));
+	ck_assert_uint_eq(x.held, 300);
+	ck_assert_uint_eq(x.asked, 200);
+	ck_assert_uint_eq(x.most, 400);
+	ck_assert(!hc_admit_over_quota(s, 7, &p, 1, true, &x)); /* not for good */
+	ck_assert(!hc_admit_over_quota(s, 8, &p, 1, false, &x));
+	ck_assert_int_eq(ask_of(s, 1, 8, 3, 400, &n), 0);
+	/* the same of virtual channels */
+	ck_assert_int_eq(ask_of(s, 1, 7, 4, 0, &n), 0);
+	ck_assert_int_eq(ask_of(s, 1, 7, 5, 0, &n), HC_E_IN_PROGRESS);
+	ck_assert_int_eq(ask_of(s, 1, 8, 6, 0, &n), 0);
+	p.mbps[0] = 401;
+	ck_assert(hc_admit_over_quota(s, 8, &p, 1, true, &x));
+	hc_admit_check(s);
+	free(s);
+}
+END_TEST
+
+START_TEST(one_over_its_quota_holds_up_no_other_user)
+{
+	struct hc_admit *s = adm_new(1, 16, 16);
+	struct hc_admit_use use;
+	uint32_t first, large, small, n;
+
+	set_quota(s, 50);
+	adm_link(s, 0, 0, 0, 1, 1000, 64);
+	ck_assert_int_eq(ask_of(s, 0, 7, 1, 300, &first), 0);
+	hc_admit_collect(s, first);
+	ck_assert_int_eq(ask_of(s, 1, 7, 2, 200, &large), HC_E_IN_PROGRESS);
+	/* it ages, and has waited for long; whoever else comes finds the link with room */
+	adm_run(s, 60 * SEC);
+	hc_admit_link_use(s, 0, &use);
+	ck_assert_uint_eq(use.waiting, 1);
+	ck_assert_int_eq(ask_of(s, 60 * SEC, 8, 3, 400, &n), 0);
+	hc_admit_release(s, 60 * SEC, n);
+	/* but of its own user nobody goes past it */
+	ck_assert_int_eq(ask_of(s, 60 * SEC, 7, 4, 50, &small), HC_E_IN_PROGRESS);
+	adm_run(s, 80 * SEC);
+	ck_assert_uint_eq(adm_granted(s), HC_NONE);
+	hc_admit_check(s);
+	/* its user has room again, the link has not: now the link is saved for it */
+	ck_assert_int_eq(ask_of(s, 80 * SEC, 8, 3, 400, &n), 0);
+	hc_admit_collect(s, n);
+	ck_assert_int_eq(ask_of(s, 80 * SEC, 9, 5, 100, &n), 0);
+	hc_admit_collect(s, n);
+	ck_assert_int_eq(ask_of(s, 80 * SEC, 9, 5, 250, &n), HC_E_IN_PROGRESS);
+	hc_admit_release(s, 81 * SEC, first);
+	adm_run(s, 81 * SEC);
+	ck_assert_uint_eq(adm_granted(s), large);
+	ck_assert_uint_eq(adm_granted(s), small);
+	ck_assert_uint_eq(adm_granted(s), HC_NONE);
+	hc_admit_check(s);
+	free(s);
+}
+END_TEST
+
+START_TEST(one_over_its_quota_that_goes_lets_its_user_go_on)
+{
+	struct hc_admit *s = adm_new(1, 16, 16);
+	uint32_t first, large, small;
+
+	set_quota(s, 50);
+	adm_link(s, 0, 0, 0, 1, 1000, 64);
+	ck_assert_int_eq(ask_of(s, 0, 7, 1, 300, &first), 0);
+	hc_admit_collect(s, first);
+	ck_assert_int_eq(ask_of(s, 1, 7, 2, 200, &large), HC_E_IN_PROGRESS);
+	adm_run(s, 60 * SEC);
+	ck_assert_int_eq(ask_of(s, 60 * SEC, 7, 4, 50, &small), HC_E_IN_PROGRESS);
+	hc_admit_release(s, 61 * SEC, large);
+	adm_run(s, 61 * SEC);
+	ck_assert_uint_eq(adm_granted(s), small);
+	hc_admit_check(s);
+	free(s);
+}
+END_TEST
+
+START_TEST(a_lowered_quota_takes_nothing_and_gives_nothing)
+{
+	struct hc_admit *s = adm_new(1, 16, 16);
+	struct hc_admit_piece p = adm_piece(0, 1, 300, 0);
+	struct hc_admit_ask a = adm_ask(1, &p, 1);
+	const struct hc_admit_place at = {.link = 0, .vc = 9};
+	uint32_t first, back, n, none;
+
+	adm_link(s, 0, 0, 0, 1, 1000, 64);
+	ck_assert_int_eq(ask_of(s, 0, 7, 1, 300, &first), 0);
+	hc_admit_collect(s, first);
+	set_quota(s, 25); /* 200 */
+	/* what an earlier daemon granted is taken back all the same, and counts */
+	a.user = 7;
+	ck_assert_int_eq(hc_admit_take_back(s, 1, &a, &at, &back), 0);
+	ck_assert_int_eq(ask_of(s, 1, 7, 1, 100, &n), HC_E_IN_PROGRESS);
+	ck_assert_int_eq(ask_of(s, 1, 7, 1, 201, &none), HC_E_LIMIT);
+	ck_assert_int_eq(hc_admit_state(s, first), HC_ADMIT_HELD);
+	hc_admit_release(s, 2, first);
+	adm_run(s, 2);
+	ck_assert_uint_eq(adm_granted(s), HC_NONE);
+	hc_admit_release(s, 3, back);
+	adm_run(s, 3);
+	ck_assert_uint_eq(adm_granted(s), n);
 	hc_admit_check(s);
 	free(s);
 }
@@ -617,6 +754,10 @@ static void add(TCase *t)
 	tcase_add_test(t, an_uncollected_grant_goes_back);
 	tcase_add_test(t, a_wait_ends_at_its_deadline);
 	tcase_add_test(t, a_quota_is_refused_only_if_it_can_never_be_had);
+	tcase_add_test(t, a_user_has_one_quota_whatever_its_owners_are);
+	tcase_add_test(t, one_over_its_quota_holds_up_no_other_user);
+	tcase_add_test(t, one_over_its_quota_that_goes_lets_its_user_go_on);
+	tcase_add_test(t, a_lowered_quota_takes_nothing_and_gives_nothing);
 	tcase_add_test(t, with_nothing_to_go_by_a_hint_is_unknown);
 	tcase_add_test(t, a_declared_end_makes_a_hint_that_is_kept);
 	tcase_add_test(t, a_ticket_that_nobody_uses_ends);

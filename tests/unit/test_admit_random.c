@@ -10,10 +10,12 @@
  * every grant: each link that it is on is up and within its limits (1), and nobody was overtaken
  * who may not be (3, admit_judge.h). At every step a link's channels are the difference of its
  * grants and releases, and every thousand steps, or 37, the whole state is checked against itself
- * (6), including that nothing which fits and may go waits. At moments that are drawn the scheduler
- * is copied, and in the copy everybody takes what is given and gives it back: all must be served,
- * without time passing, and everything be free (4). Where links change, all are mended first. At
- * the end everybody lets go at once, and everything is free.
+ * (6), including that nothing which fits and may go waits, and at every step that whoever is held
+ * up by the quota of its user would be if that user were alone. At every grant what its user has of
+ * the link is added up from the pieces and is within the quota, also where that was changed. At
+ * moments that are drawn the scheduler is copied, and in the copy everybody takes what is given and
+ * gives it back: all must be served, without time passing, and everything be free (4). Where links
+ * change, all are mended first. At the end everybody lets go at once, and everything is free.
  *
  * Crowds: owners who always have something waiting on one link (admit_crowd.h). The bound of shares
  * is held at every grant, between each two that are there (2, admit_judge.h).
@@ -49,6 +51,7 @@ static uint64_t numbers;
 static uint32_t points[LINKS][2];
 static uint32_t npoints;
 static bool few_wait;
+static uint32_t users, quota; /* owner % users is the user */
 
 /* ---- lives: what is judged at a grant ---- */
 
@@ -64,6 +67,41 @@ static void judge_limits(uint32_t n)
 		must(l->fact.up && l->used_vcs <= l->fact.vcs);
 		must(l->used[0] <= (uint64_t)l->fact.mbps * 80 / 100);
 		must(l->used[1] <= (uint64_t)l->fact.mbps * 80 / 100);
+	}
+}
+
+static bool is_of(uint32_t piece, uint32_t link, uint64_t user)
+{
+	const struct hc_adm_piece *p = &s->piece[piece];
+
+	return p->granted && p->link == link && s->request[p->request].user == user;
+}
+
+/* What the user of a new grant has of its links, added up from the pieces. */
+static void judge_quota(uint32_t n)
+{
+	const struct hc_adm_request *r = &s->request[n], *o;
+	const struct hc_adm_link *l;
+	uint64_t has[2], vcs, most;
+	uint32_t i, k, j;
+
+	for (i = r->first; i < r->first + r->npieces; i++) {
+		l = &s->link[s->piece[i].link];
+		has[0] = has[1] = vcs = 0;
+		for (k = 0; k < REQUESTS; k++) {
+			o = &s->request[k];
+			for (j = o->first; j < o->first + o->npieces; j++) {
+				if (!is_of(j, s->piece[i].link, r->user))
+					continue;
+				has[0] += s->piece[j].need[0];
+				has[1] += s->piece[j].need[1];
+				vcs++;
+			}
+		}
+		most = (uint64_t)l->fact.mbps * 80 / 100 * quota / 100;
+		must(has[0] <= most && has[1] <= most && "the quota of a user");
+		most = (uint64_t)l->fact.vcs * quota / 100;
+		must(vcs <= (most ? most : 1) && "the quota of a user, in virtual channels");
 	}
 }
 
@@ -100,6 +138,7 @@ static void judge_grants(bool judged)
 		granted = s->request[n].ngranted > 0;
 		if (judged && granted && !mine[n].granted && mine[n].known) {
 			judge_limits(n);
+			judge_quota(n);
 			judge_order(n);
 			sum.grants++;
 		}
@@ -142,6 +181,14 @@ static void set_link(uint32_t l)
 	hc_admit_link_set(s, now, l, &fact);
 }
 
+static void set_quota(uint32_t percent)
+{
+	struct hc_admit_settings set = s->set;
+
+	quota = set.quota_percent = percent;
+	hc_admit_set(s, &set);
+}
+
 static void new_world(void)
 {
 	uint32_t l, a, b;
@@ -150,7 +197,9 @@ static void new_world(void)
 	npoints = roll(3) ? POINTS : 2;
 	few_wait = roll(2);
 	memset(mine, 0, sizeof(mine));
+	users = 1 + roll(OWNERS);
 	s = adm_new(LINKS, REQUESTS, PIECES);
+	set_quota(roll(3) ? 100 : 10 + roll(90));
 	for (l = 0; l < LINKS; l++) {
 		a = roll(npoints);
 		b = roll(npoints);
@@ -180,7 +229,7 @@ static void ask(void)
 	a.hold_ns = roll(2) ? 0 : 1 + roll(3000) * MS;
 	a.wait = few_wait ? !roll(8) : roll(2);
 	a.deadline = roll(2) ? HC_NEVER : now + roll(20000) * MS;
-	a.quota_percent = roll(3) ? 100 : 1 + roll(100);
+	a.user = a.owner % users;
 	quiet = run_first();
 	r = hc_admit_ask(s, now, &a, &n, &hint);
 	if (!quiet)
@@ -282,6 +331,21 @@ static void look(void)
 	must(use.grants - use.releases == use.used_vcs);
 }
 
+/* Nobody is kept from a link for longer than his user's quota does it; who could go to several
+ * links may be packed in another way since (admit_check.c). */
+static void look_at_capped(void)
+{
+	uint32_t n;
+
+	for (n = 0; n < REQUESTS && hc_admit_deadline(s) > now; n++) {
+		if (s->request[n].state == HC_ADMIT_FREE || !s->request[n].capped)
+			continue;
+		must(quota < 100);
+		must(s->request[n].several || !hc_adm_place(s, n, HC_ADM_MINE));
+		sum.capped++;
+	}
+}
+
 /* Time passes until the next hint of all, and the caller comes. False: there is none so soon. */
 static bool keep_appointment(void)
 {
@@ -304,6 +368,14 @@ static bool keep_appointment(void)
 	return true;
 }
 
+static void change(void)
+{
+	if (roll(3))
+		set_link(roll(LINKS));
+	else
+		set_quota(quota == 100 ? 100 : 5 + roll(95));
+}
+
 static void step(bool links_change)
 {
 	const uint32_t n = roll(REQUESTS), what = roll(16);
@@ -319,13 +391,14 @@ static void step(bool links_change)
 	else if (what < 14 && !(what == 13 && keep_appointment()))
 		now += roll(20) ? roll(200) * MS : roll(12) * SEC;
 	else if (what == 14 && links_change && !roll(50))
-		set_link(roll(LINKS));
+		change();
 	else if (mine[n].known && hc_admit_state(s, n) != HC_ADMIT_FREE)
 		hc_admit_outlook(s, now, n, &ahead, &estimate);
 	run(roll(8) ? HC_NONE : roll(4));
 	if (roll(4))
 		read_news();
 	look();
+	look_at_capped();
 }
 
 /* A gang with choices is not packed in the best way (admit_place.c), so one that fitted when it
@@ -347,6 +420,7 @@ static void drop_kept_out(void)
 
 static void mend_links(void)
 {
+	struct hc_admit_settings set = s->set;
 	struct hc_admit_link fact;
 	uint32_t l;
 
@@ -357,6 +431,8 @@ static void mend_links(void)
 		fact.vcs = 9;
 		hc_admit_link_set(s, now, l, &fact);
 	}
+	set.quota_percent = 100;
+	hc_admit_set(s, &set);
 	drop_kept_out();
 }
 
@@ -484,6 +560,7 @@ static void print_sum(void)
 	printf("limits and order: %llu grants, %llu of them of what another one lent, beside %llu "
 	       "older requests that could not go\n",
 	       sum.grants, sum.lent, sum.older);
+	printf("quota: %llu times somebody was held up by it at the end of a step\n", sum.capped);
 	printf("shares: %llu grants\n", sum.shares);
 	printf("everybody was served %llu times, in %llu rounds at most; %llu gangs fitted no "
 	       "more\n",
@@ -507,6 +584,7 @@ START_TEST(what_must_hold_holds_in_random_worlds)
 		world(i);
 	print_sum();
 	adm_must(sum.grants > steps / 100 && sum.shares > steps / 100);
+	adm_must(sum.capped > steps / 1000);
 	adm_must(sum.served > steps / 1000 && sum.hints > steps / 100);
 	adm_must(sum.kept * 100 >= sum.hints * 99);
 }

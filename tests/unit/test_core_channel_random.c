@@ -5,7 +5,8 @@
  * Ranks ask for one channel or several, wait or try, come back at the hint or not, open what they
  * get or forget to, release, lose their connection, die; a domain is destroyed and made anew, also
  * with channels to begin with; the daemon is killed. Links are small, so that most calls meet
- * somebody else's. The world looks after each step that used + free = total on every link, that
+ * somebody else's, and in each other life a uid has a quota of each link. The world looks after
+ * each step that used + free = total on every link, that nobody is over his quota, that
  * registers and charges agree with channels, and that an answer comes once. At the end all
  * processes die, and nothing may be left. HC_SEED=n runs one seed.
  */
@@ -255,6 +256,8 @@ static void begin(uint64_t seed)
 	lim.quota_channels = 8 + roll(60);
 	lim.quota_waiting = 2 + roll(16);
 	lim.quota_memory = (2 + roll(32)) << 20;
+	set.quota_link_percent = seed % 2 ? 0 : 30 + roll(60);
+	set.channel_owner_uid = seed % 4 == 2;
 	world_start_with(&w, seed % 3 ? 1 : 2, &lim, &set, 8, seed);
 	w.show = 0;
 	if (w.nodes == 2)

@@ -80,7 +80,6 @@ static int try_it(uint8_t type, uint32_t mbps)
 					 .order = 3,
 					 .weight = 1,
 					 .deadline = HC_NEVER,
-					 .quota_percent = 100,
 					 .pieces = &piece,
 					 .npieces = 1};
 	uint32_t request = HC_NONE;
@@ -158,7 +157,6 @@ START_TEST(a_link_that_went_away_stays_while_something_is_granted)
 					 .order = 3,
 					 .weight = 1,
 					 .deadline = HC_NEVER,
-					 .quota_percent = 100,
 					 .pieces = &piece,
 					 .npieces = 1};
 	uint32_t request;

@@ -153,7 +153,8 @@ struct hc_part {
 	bool away;   /* SUSPENDED on our own word: its home cannot be reached */
 	bool orphan; /* its home is lost: it ends here by itself */
 	uint32_t home_life;
-	uint32_t roll; /* serial of the table that its ranks here had, 0 = none that is known */
+	uint32_t roll;   /* serial of the table that its ranks here had, 0 = none that is known */
+	bool first_home; /* rank 0 is on the home's node, as it said when the epoch began */
 };
 
 enum hc_part_step { PART_NOTHING, PART_PREPARING };

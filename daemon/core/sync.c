@@ -317,11 +317,13 @@ static void answer_lost(struct hc_core *c, const struct hc_wait *w, const struct
 {
 	const struct hc_known_node *n = &c->nodes[p->home_node];
 	char text[HC_CAUSE_MAX];
-	uint32_t i, rank = HC_NONE;
+	uint32_t i, rank = p->nseats ? c->seats[p->seats].rank : HC_NONE;
 
-	for (i = p->seats; i < p->seats + p->nseats && rank == HC_NONE; i++)
-		if (hc_seat_session(&c->seats[i]) == w->session)
+	for (i = p->seats; i < p->seats + p->nseats; i++)
+		if (hc_seat_session(&c->seats[i]) == w->session) {
 			rank = c->seats[i].rank;
+			break;
+		}
 	if (n->lost_kind != HC_W_event_code_NODE_UNREACHABLE || rank == HC_NONE) {
 		hc_emit_error(c, w->session, w->request, HC_E_DAMAGED, hc_part_cause(c, p));
 		return;

@@ -341,7 +341,7 @@ MSG(20, split, "every rank of the parent says a colour; equal colours form a sub
 	F(split, i32, color, 1, "colour; negative = in none of them")
 	F(split, i32, key, 1, "order of the new ranks; ties by parent rank")
 	F(split, u32, timeout_ms, 1, "limit; 0 = the configured one")
-	F(split, u64, number, 1, "which split of this process it is; the same when it is asked again; 0 = not said")
+	F(split, u64, number, 1, "which split of the parent it is for this rank, from 1; the same when asked again; 0 or above 4294967295 = not counted")
 END(split)
 MSG(21, split_r, "the group that the colour gave; the library goes on with sub")
 	F(split_r, u64, sub_id, 1, "number to use in sub")

@@ -14,6 +14,7 @@
 #include "home.h"
 #include "part.h"
 #include "sync.h"
+#include "told.h"
 #include "who.h"
 
 #include <stdio.h>
@@ -174,21 +175,10 @@ static void causes_text(struct hc_core *c, struct hc_home *h, uint32_t first, ch
 	}
 }
 
-static void say(struct hc_core *c, struct hc_home *h, enum hc_level level, uint16_t kind,
-		const char *text)
-{
-	const struct hc_home_busy *b = hc_home_now(c, h);
-	char line[HC_CAUSE_MAX + 64], name[32];
-
-	HC_TEXT(line, "%s: %s%s%s", hc_home_name(c, h, name, sizeof(name)),
-		hc_word_domain_state(h->state), text[0] ? ": " : " again", text);
-	hc_emit_log(c, level, kind, h->id, b->cause_rank, line);
-	hc_emit_journal(c, kind, h->id, h->epoch, b->cause_rank, b->cause_pid, h->uid, line);
-}
-
 static bool suspend(struct hc_core *c, struct hc_home *h, uint32_t first)
 {
 	const struct hc_who *who = hc_who(c, hc_home_place(c, h, first));
+	const struct hc_told t = {HC_LOG_WARN, HC_W_event_code_NODE_SUSPENDED, first, who->pid};
 	char text[HC_CAUSE_MAX];
 
 	causes_text(c, h, first, text, sizeof(text));
@@ -196,16 +186,18 @@ static bool suspend(struct hc_core *c, struct hc_home *h, uint32_t first)
 		return false;
 	hc_home_set_cause(c, h, HC_W_event_code_NODE_SUSPENDED, first, who->pid, text);
 	hc_home_set_state(c, h, HC_W_domain_state_SUSPENDED);
-	say(c, h, HC_LOG_WARN, HC_W_event_code_NODE_SUSPENDED, text);
+	hc_home_told(c, h, &t, text);
 	hc_home_tell_state(c, h);
 	return true;
 }
 
 static void resume(struct hc_core *c, struct hc_home *h)
 {
+	const struct hc_told t = {HC_LOG_INFO, HC_W_event_code_DOMAIN_ACTIVE, HC_NONE, 0};
+
 	hc_home_set_cause(c, h, 0, HC_NONE, 0, "");
 	hc_home_set_state(c, h, HC_W_domain_state_ACTIVE);
-	say(c, h, HC_LOG_INFO, HC_W_event_code_DOMAIN_ACTIVE, "");
+	hc_home_told(c, h, &t, "");
 	hc_home_tell_state(c, h);
 	hc_home_rest(c, h);
 }

@@ -269,6 +269,8 @@ void hc_home_restore(struct hc_core *c, struct hc_home *h, const struct hc_m_dom
 	if (m->cause.len)
 		hc_home_set_cause(c, h, hc_restore_kind(m), hc_restore_rank(m), m->cause_pid,
 				  hc_str_copy(m->cause, text, sizeof(text)));
+	if (h->lost)
+		hc_home_busy(c, h)->said = true; /* stored with its entry */
 }
 
 struct hc_place *hc_home_place(struct hc_core *c, struct hc_home *h, uint32_t rank)
@@ -469,7 +471,7 @@ void hc_home_store(struct hc_core *c, struct hc_home *h, enum hc_home_step step,
 					    step == HOME_COMMITTING ? HC_W_domain_state_ACTIVE
 								    : HC_W_domain_state_DAMAGED);
 	/* one of a batch: the batch has one entry for all */
-	if (!b->quiet || step != HOME_COMMITTING)
+	if (event && (!b->quiet || step != HOME_COMMITTING))
 		b->stored = hc_emit_journal(c, event, h->id, h->epoch, b->cause_rank, b->cause_pid,
 					    h->uid, text);
 	if (step == HOME_COMMITTING)

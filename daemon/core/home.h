@@ -50,7 +50,8 @@ uint32_t hc_home_each_node(struct hc_core *c, struct hc_home *h, hc_home_node_fn
 void hc_home_ask_each(struct hc_core *c, struct hc_home *h, hc_home_node_fn fn);
 /* Such an answer has come; false when the node was not asked, or has answered already. */
 bool hc_home_heard(struct hc_core *c, struct hc_home *h, uint32_t node);
-/* Put the row (or take it away) and a journal entry; the home goes on with `step` when stored. */
+/* Put the row (or take it away) and a journal entry (event 0: none); the home goes on with `step`
+ * when stored. */
 void hc_home_store(struct hc_core *c, struct hc_home *h, enum hc_home_step step, uint16_t event,
 		   const char *text);
 /* Put the row as it is now; returns its number. */

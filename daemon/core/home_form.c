@@ -20,6 +20,7 @@
 #include "emit.h"
 #include "part.h"
 #include "split.h"
+#include "told.h"
 #include "who.h"
 
 #include <stdio.h>
@@ -185,8 +186,8 @@ void hc_home_on_prepared(struct hc_core *c, uint32_t node, const struct hc_m_pre
 		return;
 	hc_home_alarm(c, h, HC_NEVER);
 	if (!hc_home_busy(c, h)->quiet)
-		HC_TEXT(text, "%s: %u ranks, epoch %u", hc_home_name(c, h, name, sizeof(name)),
-			h->nranks, h->epoch);
+		hc_told_formed(hc_home_name(c, h, name, sizeof(name)), h->nranks, h->epoch, text,
+			       sizeof(text));
 	hc_home_set_cause(c, h, HC_W_event_code_DOMAIN_ACTIVE, HC_NONE, 0, "");
 	hc_home_store(c, h, HOME_COMMITTING, HC_W_event_code_DOMAIN_ACTIVE, text);
 }
@@ -221,8 +222,8 @@ void hc_home_commit(struct hc_core *c, struct hc_home *h)
 	h->roll = hc_roll_of(c, hc_home_now(c, h)->list_a, hc_home_now(c, h)->list_b);
 	hc_home_set_state(c, h, HC_W_domain_state_ACTIVE);
 	if (!hc_home_busy(c, h)->quiet) {
-		HC_TEXT(text, "%s: ACTIVE, %u ranks", hc_home_name(c, h, name, sizeof(name)),
-			h->nranks);
+		hc_told_active(hc_home_name(c, h, name, sizeof(name)), h->nranks, text,
+			       sizeof(text));
 		hc_emit_log(c, HC_LOG_INFO, HC_W_event_code_DOMAIN_ACTIVE, h->id, HC_NONE, text);
 	}
 	hc_home_each_node(c, h, send_commit);

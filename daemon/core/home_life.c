@@ -28,6 +28,7 @@
 #include "exchange.h"
 #include "rights.h"
 #include "split.h"
+#include "told.h"
 #include "who.h"
 
 #include <stdio.h>
@@ -115,9 +116,22 @@ static void name_rank(struct hc_core *c, struct hc_home *h, uint32_t rank, const
 		 node, what);
 }
 
+/* The entry is that of the first cause: one that comes later has its own when it is told. */
 static void damage(struct hc_core *c, struct hc_home *h)
 {
-	hc_home_store(c, h, HOME_DAMAGING, hc_home_busy(c, h)->cause_kind, hc_home_cause(c, h));
+	const struct hc_home_busy *b = hc_home_busy(c, h);
+	char line[HC_TOLD_MAX];
+
+	hc_told_damaged(c, h, line, sizeof(line));
+	hc_home_store(c, h, HOME_DAMAGING, b->said ? 0 : b->cause_kind, line);
+}
+
+static void say(struct hc_core *c, struct hc_home *h, enum hc_level level)
+{
+	const struct hc_home_busy *b = hc_home_now(c, h);
+	const struct hc_told t = {level, b->cause_kind, b->cause_rank, b->cause_pid};
+
+	hc_home_told(c, h, &t, hc_home_cause(c, h));
 }
 
 #define TELL_EACH 8u /* deaths told one by one; further ones of the same moment in a summary */
@@ -139,6 +153,8 @@ static void tell_deaths(struct hc_core *c, struct hc_home *h, uint8_t state)
 	if (b->node_lost) {
 		b->node_lost = false;
 		hc_home_set_state(c, h, state);
+		if (state == HC_W_domain_state_DRAINING)
+			say(c, h, HC_LOG_WARN);
 		hc_home_tell_state(c, h);
 	}
 	for (n = first_rank < h->nranks ? 0 : 1; n <= h->nranks && b->untold; n++) {
@@ -156,6 +172,8 @@ static void tell_deaths(struct hc_core *c, struct hc_home *h, uint8_t state)
 			hc_home_set_cause(c, h, HC_W_event_code_RANK_DIED, i, hc_who(c, pl)->pid,
 					  text);
 		}
+		if (i != first_rank || state == HC_W_domain_state_DRAINING)
+			say(c, h, HC_LOG_WARN);
 		hc_home_tell_state(c, h);
 		if (i != first_rank)
 			hc_home_set_cause(c, h, first_kind, first_rank, first_pid, first);
@@ -201,11 +219,12 @@ static void cancel_waiting(struct hc_core *c, struct hc_home *h)
 void hc_home_damaged(struct hc_core *c, struct hc_home *h)
 {
 	struct hc_home_busy *b = hc_home_busy(c, h);
-	char line[HC_CAUSE_MAX + 64], name[32];
+	char line[HC_TOLD_MAX];
 
-	HC_TEXT(line, "%s: DAMAGED: %s", hc_home_name(c, h, name, sizeof(name)),
-		hc_home_cause(c, h));
-	hc_emit_log(c, HC_LOG_WARN, b->cause_kind, h->id, b->cause_rank, line);
+	hc_told_damaged(c, h, line, sizeof(line));
+	if (!b->said)
+		hc_emit_log(c, HC_LOG_WARN, b->cause_kind, h->id, b->cause_rank, line);
+	b->said = true;
 	tell_deaths(c, h, HC_W_domain_state_DAMAGED);
 	hc_split_parent_over(c, h->id, HC_E_DAMAGED, hc_home_cause(c, h));
 	hc_gang_home_gone(c, h->id);
@@ -248,6 +267,7 @@ static void close_behind(struct hc_core *c, struct hc_home *h, const struct hc_m
 	hc_home_busy(c, h)->cut = m->begun;
 	hc_home_set_cause(c, h, HC_W_event_code_RANK_LEFT, m->rank, m->pid, text);
 	hc_home_set_state(c, h, HC_W_domain_state_DRAINING);
+	say(c, h, HC_LOG_INFO);
 	hc_home_tell_state(c, h);
 	hc_home_each_node(c, h, hc_home_send_cut);
 	hc_split_parent_over(c, h->id, HC_E_GONE, text);
@@ -472,6 +492,7 @@ void hc_home_drain(struct hc_core *c, struct hc_home *h, uint32_t timeout_ms, ui
 	b->left = 0;
 	hc_home_set_cause(c, h, HC_W_event_code_DOMAIN_DRAINING, HC_NONE, 0, text);
 	hc_home_set_state(c, h, HC_W_domain_state_DRAINING);
+	say(c, h, HC_LOG_INFO);
 	b->deadline = c->now + limit;
 	hc_home_alarm(c, h, b->deadline);
 	hc_exchange_cancel(c, h->id, true, HC_E_GONE, text);

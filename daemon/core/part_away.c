@@ -16,6 +16,7 @@
 #include "digest.h"
 #include "emit.h"
 #include "row.h"
+#include "told.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -35,20 +36,10 @@ static bool anyone_here(const struct hc_core *c, const struct hc_part *p)
 	return false;
 }
 
-static void say(struct hc_core *c, const struct hc_part *p, enum hc_level level, const char *text)
-{
-	const uint16_t kind = hc_part_now(c, p)->event;
-	char line[HC_CAUSE_MAX + 64], name[32];
-
-	HC_TEXT(line, "%s: %s%s%s", hc_part_name(c, p, name), hc_word_domain_state(p->state),
-		text[0] ? ": " : " again", text);
-	hc_emit_log(c, level, kind, p->id, HC_NONE, line);
-	hc_emit_journal(c, kind, p->id, p->epoch, HC_NONE, 0, p->uid, line);
-}
-
 static void tell(struct hc_core *c, struct hc_part *p, uint8_t state, uint16_t kind,
 		 const char *text)
 {
+	const struct hc_told t = {text[0] ? HC_LOG_WARN : HC_LOG_INFO, kind, HC_NONE, 0};
 	const bool closes = p->state == HC_W_domain_state_ACTIVE;
 
 	p->state = state;
@@ -58,7 +49,7 @@ static void tell(struct hc_core *c, struct hc_part *p, uint8_t state, uint16_t k
 		hc_part_set_cause(c, p, 0, 0, 0, hc_str(text));
 	hc_part_busy(c, p)->event = kind;
 	hc_part_publish(c, p, closes);
-	say(c, p, text[0] ? HC_LOG_WARN : HC_LOG_INFO, text);
+	hc_part_told(c, p, &t, text);
 	hc_part_add_work(c, p, WORK_NOTIFY);
 }
 

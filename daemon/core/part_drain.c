@@ -24,6 +24,7 @@
 #include "rights.h"
 #include "row.h"
 #include "session.h"
+#include "told.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -250,7 +251,9 @@ static void arm(struct hc_core *c, struct hc_part *p)
 
 void hc_part_on_cut_ask(struct hc_core *c, uint32_t node, const struct hc_m_cut_ask *m)
 {
+	static const struct hc_told t = {HC_LOG_INFO, HC_W_event_code_DOMAIN_DRAINING, HC_NONE, 0};
 	struct hc_part *p = hc_part_of_home(c, node, m->id);
+	char text[HC_CAUSE_MAX];
 	struct hc_part_busy *b;
 	bool first, known;
 
@@ -272,8 +275,10 @@ void hc_part_on_cut_ask(struct hc_core *c, uint32_t node, const struct hc_m_cut_
 	b->cut_set = HC_CUT_NONE;
 	if (!known)
 		hc_part_set_cause(c, p, HC_W_event_code_DOMAIN_DRAINING, HC_NONE, 0, m->text);
-	if (first)
+	if (first) {
+		hc_part_told(c, p, &t, hc_str_copy(m->text, text, sizeof(text)));
 		b->event = HC_W_event_code_DOMAIN_DRAINING;
+	}
 	hc_part_publish(c, p, true);
 	hc_row_changed(c, p);
 	hc_part_add_work(c, p, first ? WORK_SCAN | WORK_NOTIFY : WORK_SCAN);

@@ -15,6 +15,7 @@
 #include "emit.h"
 #include "pages.h"
 #include "session.h"
+#include "told.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -58,11 +59,13 @@ static uint32_t request_of(const struct hc_core *c, uint32_t seat)
 	return c->seat_requests[hc_part_now(c, p)->requests + (seat - p->seats)];
 }
 
-void hc_part_move_request(struct hc_core *c, const struct hc_part *p, uint32_t from, uint32_t to)
+void hc_part_move_request(struct hc_core *c, uint32_t from, struct hc_part *p, uint32_t to)
 {
-	if (c->seats[from].flags & SEAT_WAITS)
-		c->seat_requests[hc_part_now(c, p)->requests + (to - p->seats)] =
-			request_of(c, from);
+	const bool waits = c->seats[from].flags & SEAT_WAITS;
+	const uint32_t request = waits ? request_of(c, from) : 0;
+
+	if (waits)
+		requests_of(c, p)[to - p->seats] = request;
 }
 
 /* ---- answers to joins ---- */
@@ -262,6 +265,8 @@ static void work_over(struct hc_core *c, struct hc_part *p, enum hc_work bit,
 	}
 	if (bit == WORK_CLOSE && !hc_part_answer_leave(c, p, HC_NONE, 0, hc_part_cause(c, p)))
 		return;
+	if (bit == WORK_NOTIFY)
+		hc_part_told_active(c, p);
 	b->work &= (uint8_t)~bit;
 	b->cursor = 0;
 	if (bit == WORK_SCAN)

@@ -183,6 +183,7 @@ struct hc_part_busy {
 	uint8_t cut_set; /* enum hc_page_cut */
 	bool queued, draining, cut_wait, reported, drained;
 	bool quiet;          /* made by a batch: that it is ACTIVE is told by the answer alone */
+	bool formed;         /* it has just become ACTIVE: written down once its ranks know */
 	struct hc_list asks; /* leave requests that wait; links: ask_links */
 	uint32_t requests;   /* of core->seat_requests: what its seats wait for, in their order;
 				HC_NONE */
@@ -263,6 +264,7 @@ struct hc_home_busy {
 	uint32_t gone;   /* places that left or died */
 	uint32_t untold; /* deaths that were not told yet */
 	bool node_lost;  /* all that were on a node, which was not told yet */
+	bool said;       /* that it is DAMAGED is in the log and the journal */
 	uint32_t wish_timeout_ms, wish_uid;
 	struct hc_list asks; /* tickets of those who wait for the end or the activation */
 	/* of the last drain report with references */
@@ -301,7 +303,7 @@ struct hc_ask {
 /* A split at the home of its parent: what each rank has said. */
 #define HC_GATHERS 256u
 struct hc_voice {
-	uint64_t ticket, number; /* number: which split of its process that is, 0 = not said */
+	uint64_t ticket, number; /* number: as in split */
 	uint32_t node, sorted;
 	int32_t color, key;
 	bool here, due; /* due: it is to be answered */
@@ -310,6 +312,7 @@ enum hc_gather_state { GATHER_FREE, GATHER_OPEN, GATHER_ANSWERING, GATHER_KEPT }
 struct hc_gather {
 	uint64_t parent;
 	uint64_t serial;
+	uint32_t number; /* which split of the parent, 0 = none of its ranks counts them */
 	uint32_t epoch, nranks, count, first, cursor;
 	uint32_t due;         /* answers */
 	uint8_t order, state; /* enum hc_gather_state */

@@ -40,6 +40,7 @@ enum world_show { /* what is written to the transcript */
 		  SHOW_RECORDS = 4,
 		  SHOW_MESSAGES = 8, /* when they are handed over */
 		  SHOW_LOG = 16,
+		  SHOW_JOURNAL = 32,
 };
 
 struct world_request {

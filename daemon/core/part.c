@@ -465,6 +465,7 @@ void hc_part_on_commit(struct hc_core *c, uint32_t node, const struct hc_m_commi
 	    hc_part_now(c, p)->step)
 		return;
 	p->nranks = m->nranks;
+	p->first_home = m->first_home == 1;
 	if (m->number > p->number) /* told again after a restart it has none */
 		p->number = m->number;
 	open_part(c, p);

@@ -120,7 +120,7 @@ static void fill(struct hc_core *c, struct hc_path *p, const struct hc_far_port 
 {
 	struct hc_peer *peer = &c->net->peers[p->peer];
 
-	p->heard_at = p->echo_at = p->proof_at = p->deaf_at = p->last_flap = HC_NEVER;
+	p->heard_at = p->echo_at = p->proof_at = p->proof_of = p->deaf_at = p->last_flap = HC_NEVER;
 	p->probe_at = p->mtu_at = HC_NEVER;
 	p->odd = true;
 	p->since = p->made = p->judge_from = c->now;

@@ -275,7 +275,7 @@ void hc_path_proof(struct hc_core *c, uint32_t path)
 	const bool was_good = hc_path_good(p);
 	char text[160] = "both directions proven";
 
-	p->proof_at = c->now;
+	p->proof_at = p->proof_of = c->now;
 	p->good_run++;
 	if (p->fell)
 		flap(c, p);

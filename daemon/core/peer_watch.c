@@ -11,9 +11,9 @@
  * be DOWN, at least two seconds, and the second between two questions, the connection is closed and
  * dialled again. And a peer that is UP must have proven both directions of one path within the
  * probe timeout and that window, from the moment that it was UP, and must go on doing so, within
- * the window and a quarter of it; else it is UNREACHABLE though control works. (Where one direction
- * is lost, the peer calls us so after the window.) The connection stays: its keys are what a path
- * will be proven with.
+ * the window and a quarter of an interval, from when that was sent which they prove; else it is
+ * UNREACHABLE though control works. (Where one direction is lost, the peer calls us so after the
+ * window.) The connection stays: its keys are what a path will be proven with.
  *
  * As soon as a path is good all of this ends. Time in which this node did not run itself is not
  * counted.
@@ -65,18 +65,29 @@ static uint64_t answer_limit(const struct hc_core *c, const struct hc_peer *p)
 /* When a path must have proven both directions, again. */
 static uint64_t proof_limit(const struct hc_core *c, const struct hc_peer *p)
 {
-	uint64_t last = hc_longer(p->since, c->net->awake_at), proof = 0;
+	uint64_t last = hc_longer(p->since, c->net->awake_at), proof = 0, of = 0, heard = 0;
 	uint32_t i;
 
 	if (p->state != HC_W_node_state_UP)
 		return HC_NEVER;
-	for (i = 0; i < p->npaths; i++)
-		if (c->net->paths[p->paths[i]].proof_at != HC_NEVER)
-			proof = hc_longer(proof, c->net->paths[p->paths[i]].proof_at);
-	last = hc_longer(last, proof);
-	/* what had been proven and is no more is judged as silence is: the peer does the same */
+	for (i = 0; i < p->npaths; i++) {
+		const struct hc_path *h = &c->net->paths[p->paths[i]];
+
+		if (h->proof_at != HC_NEVER) {
+			proof = hc_longer(proof, h->proof_at);
+			of = hc_longer(of, h->proof_of);
+		}
+		if (h->heard_at != HC_NEVER && c->now - h->heard_at > hc_path_interval(c, h) * 2)
+			heard = hc_longer(heard, h->heard_at);
+	}
+	/* a peer that hears nothing more goes on to echo our last for a window: that is no news */
+	last = hc_longer(last, of);
+	/* what had been proven and is no more is judged as silence is: the peer does the same; but
+	 * where there is silence, the path says so first */
 	if (proof > p->since)
-		return last + down_window(c, p) + down_window(c, p) / 4;
+		return hc_longer(last + down_window(c, p) +
+					 down_window(c, p) / (4 * c->set.down_misses),
+				 heard + down_window(c, p) + down_window(c, p) / 4);
 	return last + c->set.probe_timeout_ns + down_window(c, p);
 }
 

@@ -262,7 +262,7 @@ static void proven(struct hc_core *c, uint32_t x, uint32_t rtt_us)
 
 	if (rtt_us * HC_US > hc_path_window(c, p))
 		return;
-	p->proof_at = c->now;
+	p->proof_at = p->proof_of = c->now;
 	if (!hc_path_good(p))
 		hc_path_proof(c, x);
 }

@@ -312,6 +312,28 @@ void hc_sync_session_lost(struct hc_core *c, uint64_t session)
 	}
 }
 
+/* Its home is lost. It may be there, but not within reach: then between whom it broke. */
+static void answer_lost(struct hc_core *c, const struct hc_wait *w, const struct hc_part *p)
+{
+	const struct hc_known_node *n = &c->nodes[p->home_node];
+	char text[HC_CAUSE_MAX];
+	uint32_t i, rank = p->nseats ? c->seats[p->seats].rank : HC_NONE;
+
+	for (i = p->seats; i < p->seats + p->nseats; i++)
+		if (hc_seat_session(&c->seats[i]) == w->session) {
+			rank = c->seats[i].rank;
+			break;
+		}
+	if (n->lost_kind != HC_W_event_code_NODE_UNREACHABLE || rank == HC_NONE) {
+		hc_emit_error(c, w->session, w->request, HC_E_DAMAGED, hc_part_cause(c, p));
+		return;
+	}
+	HC_TEXT(text, "no path between rank %u on node %.64s and %s node %.64s, which %s", rank,
+		c->self.name, p->first_home ? "rank 0 on" : "the home of the domain,", n->name,
+		n->why);
+	hc_emit_error(c, w->session, w->request, HC_E_LINK_UNAVAILABLE, text);
+}
+
 bool hc_sync_lost(struct hc_core *c)
 {
 	const struct hc_part *p;
@@ -325,7 +347,7 @@ bool hc_sync_lost(struct hc_core *c)
 			continue;
 		if (!hc_emit_room(c))
 			return false;
-		hc_emit_error(c, w->session, w->request, HC_E_DAMAGED, hc_part_cause(c, p));
+		answer_lost(c, w, p);
 		wait_end(c, n);
 	}
 	return true;

@@ -437,6 +437,13 @@ static void check(struct hc_store *s)
 		       hc_db_error(s->db));
 }
 
+/* By whatever: nothing would be stored any more, and nobody be told. */
+static void ended(void *arg)
+{
+	(void)arg;
+	hc_panic(__FILE__, __LINE__, "the thread of the database has ended");
+}
+
 static void *work(void *arg)
 {
 	struct hc_store *s = arg;
@@ -445,6 +452,7 @@ static void *work(void *arg)
 	uint64_t last;
 	bool stop, hold;
 
+	pthread_cleanup_push(ended, NULL);
 	do {
 		wait_for_work(s);
 		hold = s->hold && !s->asked && !s->stop && !s->state.lost;
@@ -474,6 +482,7 @@ static void *work(void *arg)
 		if (s->idle && !s->state.lost && hc_db_check_due(s->db))
 			check(s);
 	} while (!stop);
+	pthread_cleanup_pop(0);
 	return NULL;
 }
 

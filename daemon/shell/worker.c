@@ -57,11 +57,19 @@ static void tell_main(struct hc_worker *w)
 		hc_assert(errno == EAGAIN); /* the counter is full: it was told */
 }
 
+/* By whatever: jobs would wait for ever, and nobody be told. */
+static void ended(void *arg)
+{
+	(void)arg;
+	hc_panic(__FILE__, __LINE__, "the worker thread has ended");
+}
+
 static void *work(void *arg)
 {
 	struct hc_worker *w = arg;
 	struct hc_job *job;
 
+	pthread_cleanup_push(ended, NULL);
 	pthread_mutex_lock(&w->lock);
 	while (!w->stop) {
 		job = jobs_take(&w->waiting);
@@ -78,6 +86,7 @@ static void *work(void *arg)
 		tell_main(w);
 	}
 	pthread_mutex_unlock(&w->lock);
+	pthread_cleanup_pop(0);
 	return NULL;
 }
 

@@ -437,10 +437,11 @@ int hcomm_barrier(hcomm_domain domain, int timeout_ms);
 int hcomm_put(hcomm_domain domain, const char *key, const void *value, uint32_t bytes);
 /* Get it, waiting until somebody has put it. *bytes: room, then the length; BUFFER_OVERFLOW when
  * the room is too small. TIMEOUT names the key; with HCOMM_START a missing key is NOT_FOUND.
- * DAMAGED, GONE also end the wait. */
+ * DAMAGED, GONE, LINK_UNAVAILABLE (as of a fence) also end the wait. */
 int hcomm_get(hcomm_domain domain, const char *key, void *value, uint32_t *bytes, int timeout_ms);
 /* All ranks call it; behind it each sees what any had put before. One thread of a handle at a
- * time. Blocking (HCOMM_START: INVALID). TIMEOUT names who is missing, DAMAGED who died. */
+ * time. Blocking (HCOMM_START: INVALID). TIMEOUT names who is missing, DAMAGED who died,
+ * LINK_UNAVAILABLE the two ranks between which no path was left for suspend_limit_s. */
 int hcomm_fence(hcomm_domain domain, int timeout_ms);
 
 /* ---- memory: who has registered what, kept in the exchange ---- */

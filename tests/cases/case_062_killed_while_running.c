@@ -4,8 +4,11 @@
  *
  * It used to be noticed after half an hour. Four ranks on two nodes run operations as fast as they
  * can; one gets SIGKILL. Every other rank, on both nodes, hears at once which it was, its
- * operations end with DAMAGED instead of waiting, and the rank's device is free. A new domain of
- * the three that are left is formed while the old one is still there.
+ * operations end with DAMAGED instead of waiting, and the rank's device is free. So are its
+ * channels, on its own node and on the other: they are in no list, and their shares and virtual
+ * channels are back with the links (as are those that the domain began with between others, which
+ * nobody uses any more). A new domain of the three that are left is formed while the old one is
+ * still there, and has its channels; when both have ended, nothing is granted.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,6 +21,9 @@
 
 enum { PORT = 25200, LIMIT = 20000, RANKS = 4, DEAD = 3 };
 enum { OLD, NEW }; /* seats */
+/* of OLD on each node: between its two ranks, to the other node, and from there; NEW has
+ * 0-1, 1-2 and 2-0. */
+static const uint32_t old_of[2] = {3, 3}, new_of[2] = {3, 2}, none_of[2];
 
 static struct hc_node n[2];
 static struct hc_rank r[RANKS];
@@ -38,6 +44,7 @@ static void join(unsigned seat, uint32_t nranks)
 	for (i = 0; i < nranks; i++) {
 		o.rank = i;
 		o.device = i % 2;
+		o.channels = 1;
 		hc_rank_tell(&r[i], &o);
 	}
 	for (i = 0; i < nranks; i++) {
@@ -74,6 +81,70 @@ static bool all_run(void *ctx)
 	return true;
 }
 
+/* What a node says is granted: in the list of channels, of them with the dead, and by its links. */
+struct granted {
+	uint32_t channels, with_dead, vcs, mbps;
+};
+
+static int add_channel(const void *row, void *arg)
+{
+	const struct hcomm_view_channel *ch = row;
+	struct granted *g = arg;
+
+	g->channels++;
+	g->with_dead += ch->rank == DEAD || ch->peer == DEAD;
+	g->mbps -= ch->mbps + ch->back_mbps;
+	return 0;
+}
+
+static int add_link(const void *row, void *arg)
+{
+	const struct hcomm_view_link *l = row;
+	struct granted *g = arg;
+
+	g->vcs += l->vcs_used;
+	g->mbps += l->used_ab_mbps + l->used_ba_mbps;
+	return 0;
+}
+
+struct wish {
+	const uint32_t *of;
+	uint32_t with_dead;
+	unsigned at;
+	struct granted now;
+};
+
+static bool is_granted(void *ctx)
+{
+	struct hcomm_session *s;
+	struct wish *w = ctx;
+
+	for (w->at = 0; w->at < 2; w->at++) {
+		w->now = (struct granted){0};
+		setenv("HCOMM_SOCKET", n[w->at].socket, 1);
+		ck_assert_int_eq(hcomm_open(NULL, &s), 0);
+		ck_assert_int_eq(hcomm_query(s, HCOMM_VIEW_CHANNEL, NULL, add_channel, &w->now), 0);
+		ck_assert_int_eq(hcomm_query(s, HCOMM_VIEW_LINK, NULL, add_link, &w->now), 0);
+		hcomm_close(s);
+		if (w->now.channels != w->of[w->at] || w->now.vcs != w->of[w->at] || w->now.mbps ||
+		    (w->now.with_dead != 0) != (w->with_dead != 0))
+			return false;
+	}
+	return true;
+}
+
+/* The list has so many, and the links count these and no others, in number and in MB/s. */
+static void await_granted(const char *when, const uint32_t of[2], uint32_t with_dead)
+{
+	struct wish w = {.of = of, .with_dead = with_dead};
+
+	if (!hc_wait_until(is_granted, &w, LIMIT))
+		hc_fail("%s: node%u lists %u channels, wanted %u; %u of them with rank %d; its "
+			"links have %u granted, and %d MB/s more than the list",
+			when, w.at, w.now.channels, of[w.at], w.now.with_dead, DEAD, w.now.vcs,
+			(int)w.now.mbps);
+}
+
 static bool device_is_free(void *ctx)
 {
 	(void)ctx;
@@ -92,6 +163,7 @@ START_TEST(a_member_is_killed)
 	for (i = 0; i < RANKS; i++)
 		hc_rank_must(&r[i], &o, NULL);
 	hc_await("all to run", all_run, NULL, LIMIT);
+	await_granted("before", old_of, 1);
 	killed = hc_now_ns();
 	hc_rank_kill(&r[DEAD]);
 	o.what = HC_DO_EVENT;
@@ -109,7 +181,9 @@ START_TEST(a_member_is_killed)
 		ck_assert_msg(strstr(a.text, "rank 3") != NULL, "%s", a.text);
 	}
 	hc_await("the device of the dead to be free", device_is_free, NULL, LIMIT);
+	await_granted("after the death", none_of, 0);
 	join(NEW, RANKS - 1);
+	await_granted("with the new domain", new_of, 0);
 	o.seat = NEW;
 	for (i = 0; i < RANKS - 1; i++) {
 		o.what = HC_DO_BEGIN;
@@ -119,6 +193,7 @@ START_TEST(a_member_is_killed)
 	}
 	for (i = 0; i < RANKS - 1; i++)
 		hc_rank_quit(&r[i]);
+	await_granted("at the end", none_of, 0);
 	for (i = 2; i-- > 0;)
 		hc_node_end(&n[i]);
 }

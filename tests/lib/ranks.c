@@ -137,8 +137,8 @@ static int join(struct me *me, hcomm_domain *domain)
 	c.server = o->server[0] ? o->server : NULL;
 	c.channels = o->channels;
 	if (o->what == HC_DO_JOIN)
-		r = hcomm_join(me->session, &o->info, o->nranks, o->rank, o->device, NULL,
-			       o->timeout_ms, domain);
+		r = hcomm_join(me->session, &o->info, o->nranks, o->rank, o->device,
+			       o->channels ? &c : NULL, o->timeout_ms, domain);
 	else if (o->what == HC_DO_JOIN_TABLE)
 		r = hcomm_join_table(me->session, o->text, o->rank, &c, o->timeout_ms, domain);
 	else if (o->what == HC_DO_ATTACH)

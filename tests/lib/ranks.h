@@ -23,7 +23,7 @@
 enum { HC_RANK_SEATS = 4 };
 
 enum hc_order_kind {
-	HC_DO_JOIN,       /* info, nranks, rank, device, timeout_ms */
+	HC_DO_JOIN,       /* info, nranks, rank, device, channels, timeout_ms */
 	HC_DO_JOIN_TABLE, /* text = path, rank, server, name, channels, timeout_ms */
 	HC_DO_ATTACH,     /* name, rank, timeout_ms */
 	HC_DO_SPLIT,      /* from seat `parent`: color, key, timeout_ms */

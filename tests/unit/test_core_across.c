@@ -457,9 +457,10 @@ START_TEST(waits_for_the_exchange_of_a_lost_home)
 	ck_assert(world_waits(b1) && world_waits(other));
 	world_advance(&w, 1100);
 	ck_assert(!world_waits(b1) && !world_waits(other));
-	ck_assert_int_eq(b1->code, HC_E_DAMAGED);
-	ck_assert_int_eq(other->code, HC_E_DAMAGED);
-	ck_assert_msg(strstr(b1->text, "its home is lost: node a"), "%s", b1->text);
+	ck_assert_int_eq(b1->code, HC_E_LINK_UNAVAILABLE);
+	ck_assert_int_eq(other->code, HC_E_LINK_UNAVAILABLE);
+	ck_assert_msg(strstr(b1->text, "no path between rank 1 on node b and rank 0 on node a, "),
+		      "%s", b1->text);
 	meet(0, 1);
 	all_die();
 }

@@ -72,7 +72,8 @@ pic = $(patsubst %.c,$(O)/pic/%.o,$(1))
 # libevent_openssl.pc asks for all of libevent, of which libevent_core is what is needed
 libs-hcommd = $(filter-out -levent,$(call pl,libevent_core libevent_openssl libevent_pthreads libssl libcrypto sqlite3 jansson inih libsystemd libmnl))
 libs-ctl    = $(call pl,smartcols jansson inih)
-libs-check  = $(call pl,check)
+# what a forked process asserts: tests/lib/forked.c
+libs-check  = -Wl,--wrap=_mark_point,--wrap=_ck_assert_failed $(call pl,check)
 
 .PHONY: all help deps deps-bench demo demo-netns sim sim-same mutants check check-built check-long check-long-built check-bigendian bench fuzz lint gen install clean FORCE
 .DELETE_ON_ERROR:

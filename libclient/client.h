@@ -135,6 +135,20 @@ int hc_domain_lock(hcomm_domain handle, struct hc_domain **d);
 void hc_domain_unlock(struct hc_domain *d);
 /* Why a handle leads nowhere: FORKED or GONE, with its text. */
 int hc_domain_lost(hcomm_domain handle);
+/* Does it lead to a slot? Takes the table's lock alone. */
+bool hc_domain_known(hcomm_domain handle);
+
+/* ---- splits.c ---- */
+/*
+ * A rank of this process splits its domain: which split of it that is, from 1. `busy` is the handle
+ * that waits for it, HC_SPLIT_WAITS for a thread. 0, INVALID: one is under way, NO_MEMORY. Over:
+ * its number when it is decided for this rank, so that the next one is counted; 0 when it is not.
+ */
+#define HC_SPLIT_WAITS 1u /* no handle */
+int hc_split_enter(uint64_t id, uint32_t rank, hcomm_domain busy, uint32_t *number);
+void hc_split_leave(uint64_t id, uint32_t rank, hcomm_domain busy, uint32_t over);
+void hc_split_forget(uint64_t id, uint32_t rank);
+void hc_splits_drop(void); /* in a child by fork */
 
 /* ---- the session ---- */
 struct hc_slab {

@@ -69,6 +69,7 @@ static void begin_anew(_Atomic uint64_t *word)
 	users = 0;
 	hc_slots_drop(&table, true);
 	hc_chans_drop(true);
+	hc_splits_drop();
 	atomic_store(word, ++last_stamp);
 }
 
@@ -184,6 +185,8 @@ void hc_domain_free(struct hc_domain *d)
 	hc_chans_end(d);
 	hc_ops_detach(&d->ops);
 	hc_shared_drop(d);
+	if (d->ending)
+		hc_split_forget(d->id, d->rank);
 	pthread_mutex_lock(&table.lock);
 	if (d->link) {
 		*d->link = d->next;
@@ -208,6 +211,18 @@ int hc_domain_lost(hcomm_domain handle)
 			"child of it by fork");
 	return hc_refuse(HC_E_GONE, "handle %#llx is that of no domain, or of one that has ended",
 			 (unsigned long long)handle);
+}
+
+bool hc_domain_known(hcomm_domain handle)
+{
+	const struct hc_domain *d;
+	bool known;
+
+	pthread_mutex_lock(&table.lock);
+	d = hc_slot(handle);
+	known = handle && d && d->handle == handle;
+	pthread_mutex_unlock(&table.lock);
+	return known;
 }
 
 int hc_domain_lock(hcomm_domain handle, struct hc_domain **out)

@@ -12,7 +12,10 @@
  *
  * A split is two requests: the first gathers the colours, the answer says who belongs together,
  * and the second is that of a sub-domain. With HCOMM_START the second is sent by whoever reads
- * the answer to the first.
+ * the answer to the first. The first says which split of the domain it is (handles.c): the one
+ * after the last that was answered, or refused as over. One that failed in another way is tried
+ * again by the next call, under its number: the others may have their groups with this rank in
+ * them, and it gets the same.
  */
 #include "join.h"
 
@@ -409,12 +412,11 @@ struct split { /* started with HCOMM_START */
 	struct hc_call call;
 	hcomm_domain handle;
 	struct hc_m_sub sub;
+	uint32_t number; /* of the split */
 	bool second;
 	char name[HC_NAME_MAX + 1];
 };
 
-/* Its number is the time: unlike that of any other split of this process, and the same when the
- * request is repeated. */
 static struct hc_m_split split_msg(const struct hc_parent *p, int32_t color, int32_t key,
 				   uint32_t ms)
 {
@@ -423,8 +425,14 @@ static struct hc_m_split split_msg(const struct hc_parent *p, int32_t color, int
 				   .parent_rank = p->rank,
 				   .color = color,
 				   .key = key,
-				   .timeout_ms = ms,
-				   .number = hc_now()};
+				   .timeout_ms = ms};
+}
+
+/* Its number when that split is decided for this rank: answered, or refused as over for the others.
+ */
+static uint32_t over(uint32_t number, int outcome)
+{
+	return !outcome || outcome == HC_E_MISMATCH ? number : 0;
 }
 
 /* The second request, or the end. True when it was sent. */
@@ -463,6 +471,9 @@ static void finish_split(struct hcomm_session *s, struct hc_call *c)
 {
 	struct split *w = (struct split *)(void *)c; /* its first member */
 
+	if (!w->second)
+		hc_split_leave(w->sub.parent, w->sub.parent_rank, w->handle,
+			       s ? over(w->number, c->outcome) : 0);
 	if (s && go_on(s, w))
 		return;
 	if (s && in_none(s, w))
@@ -488,6 +499,7 @@ static int start_split(const struct hc_parent *p, const struct hc_m_split *m,
 	w->handle = d->handle;
 	hc_str_copy(wish->name, w->name, sizeof(w->name));
 	w->sub = sub_msg(p, hc_str(w->name), m->timeout_ms);
+	w->number = (uint32_t)m->number;
 	r = hc_call_start(p->session, &w->call, &q);
 	if (r) {
 		hc_call_fini(&w->call);
@@ -497,7 +509,24 @@ static int start_split(const struct hc_parent *p, const struct hc_m_split *m,
 	return hc_refuse(HC_E_IN_PROGRESS, "the split goes on; an event ends it");
 }
 
-static int split_later(const struct hc_parent *p, const struct hc_m_split *m,
+static int count_and_start(const struct hc_parent *p, struct hc_m_split *m,
+			   const struct hc_wishes *wish, uint64_t deadline, struct hc_domain *d)
+{
+	uint32_t number;
+	int r = hc_split_enter(p->id, p->rank, d->handle, &number);
+
+	if (r)
+		return r;
+	m->number = number;
+	r = start_split(p, m, wish, d);
+	if (r == HC_E_PEER_CLOSED && !hc_wait_ready(p->session, deadline))
+		r = start_split(p, m, wish, d); /* it was lost before, unnoticed */
+	if (r != HC_E_IN_PROGRESS)
+		hc_split_leave(p->id, p->rank, d->handle, 0);
+	return r;
+}
+
+static int split_later(const struct hc_parent *p, struct hc_m_split *m,
 		       const struct hc_wishes *wish, uint64_t deadline, hcomm_domain *domain)
 {
 	struct hc_domain *d;
@@ -508,9 +537,7 @@ static int split_later(const struct hc_parent *p, const struct hc_m_split *m,
 	if (!r)
 		r = hc_domain_new(p->session, &d);
 	if (!r) {
-		r = start_split(p, m, wish, d);
-		if (r == HC_E_PEER_CLOSED && !hc_wait_ready(p->session, deadline))
-			r = start_split(p, m, wish, d); /* it was lost before, unnoticed */
+		r = count_and_start(p, m, wish, deadline, d);
 		if (r == HC_E_IN_PROGRESS)
 			*domain = d->handle;
 		else
@@ -520,19 +547,23 @@ static int split_later(const struct hc_parent *p, const struct hc_m_split *m,
 	return r;
 }
 
-static int split_now(const struct hc_parent *p, const struct hc_m_split *m,
-		     const struct hc_wishes *wish, int timeout_ms, uint64_t deadline,
-		     hcomm_domain *domain)
+static int split_now(const struct hc_parent *p, struct hc_m_split *m, const struct hc_wishes *wish,
+		     int timeout_ms, uint64_t deadline, hcomm_domain *domain)
 {
 	struct hc_request q = {&hc_desc_split, m, -1, deadline, 0};
 	struct hc_m_sub sub = sub_msg(p, wish->name, m->timeout_ms);
 	struct hc_m_split_r group;
+	uint32_t number;
 	struct hc_call c;
-	int r;
+	int r = hc_split_enter(p->id, p->rank, HC_SPLIT_WAITS, &number);
 
+	if (r)
+		return r;
+	m->number = number;
 	hc_call_init(&c, HC_MSG_split_r);
 	hc_join_limit(p->session, timeout_ms, &q);
 	r = hc_call_run(p->session, &c, &q);
+	hc_split_leave(p->id, p->rank, HC_SPLIT_WAITS, over(number, r));
 	if (!r && hc_call_answer(&p->session->sess, &c, &hc_desc_split_r, &group))
 		r = hc_refuse(HC_E_MALFORMED, "hcommd gave an answer that is no `split_r`");
 	/* an empty group: this rank is in none, which is no failure */

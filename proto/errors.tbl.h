@@ -37,7 +37,7 @@ ERR(12, EXISTS,          1, 4, "exists already",
 ERR(13, LIMIT,          20, 7, "limit reached",
     "A limit or quota is used up; the text names it. Raise the setting, or free something.")
 ERR(14, MISMATCH,        1, 5, "ranks disagree",
-    "Two ranks of one domain said different things (number of ranks, table, settings). The text names both and both values.")
+    "Two ranks of one domain said different things (number of ranks, table, settings, which split they are at). The text names both and both values.")
 ERR(15, LINK_UNAVAILABLE, 19, 2, "link unavailable",
     "No path works between two ranks. The text names them and the root cause.")
 ERR(16, DEVICE_OFFLINE,  7, 2, "device offline",

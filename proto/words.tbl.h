@@ -76,6 +76,7 @@ W(event_code, 38, MTU_MISMATCH,     "mtu-mismatch")
 W(event_code, 39, NOT_SCHEDULED,    "not-scheduled")
 W(event_code, 40, PORT_CHANGED,     "port-changed")
 W(event_code, 41, MAIL_LOST,        "messages-lost")
+W(event_code, 42, SETTING_DIFFERS,  "setting-differs")
 
 W(node_state, 0, UNKNOWN,     "unknown")
 W(node_state, 1, CONNECTING,  "connecting")

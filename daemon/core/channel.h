@@ -227,11 +227,6 @@ void hc_channel_store(struct hc_core *c, struct hc_channel *ch);
 void hc_channel_publish(struct hc_core *c, const struct hc_channel *ch, uint8_t state);
 struct hc_admit_piece hc_channel_admit_piece(struct hc_core *c, const struct hc_part *p,
 					     const struct hc_channel *ch);
-/* Requests of clients. */
-void hc_channel_open(struct hc_core *c, struct hc_session *s, uint32_t request,
-		     const struct hc_m_channel_open *m);
-void hc_channel_release(struct hc_core *c, struct hc_session *s, uint32_t request,
-			const struct hc_m_channel_release *m);
 /* Told by the parts. */
 void hc_channel_rank_gone(struct hc_core *c, struct hc_part *p, uint32_t seat,
 			  enum hc_channel_why why);
@@ -240,6 +235,14 @@ void hc_channel_part_gone(struct hc_core *c, struct hc_part *p);
 bool hc_channel_work(struct hc_core *c);
 uint64_t hc_channel_deadline(const struct hc_core *c);
 uint64_t hc_channel_timer(const struct hc_core *c); /* the same when there is no work */
+
+/* ---- channel_open.c ---- */
+void hc_channel_open(struct hc_core *c, struct hc_session *s, uint32_t request,
+		     const struct hc_m_channel_open *m);
+void hc_channel_release(struct hc_core *c, struct hc_session *s, uint32_t request,
+			const struct hc_m_channel_release *m);
+/* One of those whose row is stored by now is answered; false: there is none. */
+bool hc_channel_answer(struct hc_core *c);
 
 /* ---- channel_ask.c ---- */
 void hc_channel_want(struct hc_core *c, struct hc_session *s, uint32_t request,

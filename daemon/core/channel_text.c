@@ -38,7 +38,7 @@ void hc_channel_why_text(const struct hc_core *c, const struct hc_channel *ch, c
 		return;
 	case WHY_RINGS:
 		snprintf(text, bytes,
-			 "the daemon was restarted before both ends of the channel "
+			 "the daemon or a session ended before both ends of the channel "
 			 "were in use; its memory is lost");
 		return;
 	case WHY_WITHDRAWN: snprintf(text, bytes, "the call for the channel was withdrawn"); return;

@@ -60,23 +60,37 @@ void hc_home_missing(struct hc_core *c, struct hc_home *h, char *text, size_t by
 
 /* ---- answers ---- */
 
+static struct hc_m_verdict verdict_on(const struct hc_m_arrive *m, uint64_t id, int code,
+				      const char *text)
+{
+	return (struct hc_m_verdict){.key_a = m->key_a,
+				     .key_b = m->key_b,
+				     .id = id,
+				     .rank = m->rank,
+				     .pid = m->pid,
+				     .code = (uint16_t)code,
+				     .text = hc_str(text)};
+}
+
 static void send_verdict(struct hc_core *c, uint32_t node, const struct hc_m_arrive *m, uint64_t id,
 			 int code, const char *text)
 {
-	struct hc_m_verdict v = {.key_a = m->key_a,
-				 .key_b = m->key_b,
-				 .id = id,
-				 .rank = m->rank,
-				 .pid = m->pid,
-				 .code = (uint16_t)code,
-				 .text = hc_str(text)};
+	const struct hc_m_verdict v = verdict_on(m, id, code, text);
 
 	hc_emit_send(c, node, &hc_desc_verdict, &v);
 }
 
+/* One that waits by our setting is told it: its own node may have another. */
 static void accept(struct hc_core *c, struct hc_home *h, uint32_t node, const struct hc_m_arrive *m)
 {
-	send_verdict(c, node, m, h->id, 0, h->name == HC_NONE ? "" : c->names[h->name].text);
+	struct hc_m_verdict v =
+		verdict_on(m, h->id, 0, h->name == HC_NONE ? "" : c->names[h->name].text);
+
+	if (!m->timeout_ms && node != HC_SELF_NODE) {
+		v.connect_timeout_ms = (uint32_t)(c->set.connect_timeout_ns / 1000000u);
+		v.connect_origin = hc_str(c->set.connect_timeout_origin);
+	}
+	hc_emit_send(c, node, &hc_desc_verdict, &v);
 }
 
 static void send_cancel(struct hc_core *c, struct hc_home *h, uint32_t node)

@@ -50,6 +50,9 @@ enum hc_again {
 	AGAIN_REFUSED, /* answered */
 };
 enum hc_again hc_join_again(struct hc_core *c, struct hc_part *p, const struct join *j);
+/* The rank waits by the home's connect_timeout_s: its session and the log hear of it when the
+ * value of this node is another. */
+void hc_join_tell_limit(struct hc_core *c, const struct hc_part *p, const struct hc_m_verdict *m);
 /* The domain formed, and this process was not told: it is now, when all of the list stand there. */
 bool hc_join_back_together(struct hc_core *c, const struct join *j, const struct hc_comer *list,
 			   uint32_t n);

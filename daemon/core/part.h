@@ -51,6 +51,8 @@ const struct hc_part *hc_part_rival(struct hc_core *c, uint64_t key_a, uint64_t 
 /* A new seat; HC_NONE when the limit of ranks is reached. */
 uint32_t hc_part_add_seat(struct hc_core *c, struct hc_part *p, uint32_t rank, uint32_t device);
 void hc_part_drop_seat(struct hc_core *c, struct hc_part *p, uint32_t seat);
+/* It becomes one of another part, as it is; false: no room. */
+bool hc_part_give_seat(struct hc_core *c, struct hc_part *p, uint32_t seat, struct hc_part *to);
 /* The seat takes its device; or lets go its process, session, block and device. */
 void hc_part_take_device(struct hc_core *c, uint32_t seat, bool shared);
 void hc_part_release_seat(struct hc_core *c, uint32_t seat);
@@ -86,8 +88,8 @@ static inline bool hc_part_is_far(const struct hc_part *p)
 void hc_part_free(struct hc_core *c, struct hc_part *p);
 /* The seat waits for the answer to that request of its session, or that item of a batch. */
 void hc_part_wait(struct hc_core *c, uint32_t seat, uint32_t request, bool batch);
-/* Seat `from` becomes seat `to`. */
-void hc_part_move_request(struct hc_core *c, const struct hc_part *p, uint32_t from, uint32_t to);
+/* Seat `from` becomes seat `to` of that part. */
+void hc_part_move_request(struct hc_core *c, uint32_t from, struct hc_part *p, uint32_t to);
 /* Refuse the join that a seat waits for, once for all seats of the request. */
 void hc_part_fail_join(struct hc_core *c, struct hc_part *p, uint32_t seat, int code,
 		       const char *text);

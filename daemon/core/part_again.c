@@ -130,9 +130,66 @@ static void form_unknown(struct hc_core *c, uint32_t node)
 	}
 }
 
+/* Begun here while `p` was complete, and for the same home. */
+static struct hc_part *next_of(struct hc_core *c, const struct hc_part *p)
+{
+	struct hc_part *q;
+	uint32_t n;
+
+	for (n = hc_index_find(&c->part_by_key, p->key_a); n != HC_NONE;
+	     n = hc_index_next(&c->part_by_key, n)) {
+		q = &c->parts[n];
+		if (q != p && q->key_a == p->key_a && q->key_b == p->key_b &&
+		    q->home_node == p->home_node && q->uid == p->uid &&
+		    q->state == HC_W_domain_state_FORMING)
+			return q;
+	}
+	return NULL;
+}
+
+/* Who came first has the rank; no two have one. */
+static void make_way(struct hc_core *c, struct hc_part *next, uint32_t rank)
+{
+	const uint32_t seat = hc_part_find_seat(c, next, rank);
+
+	if (seat == HC_NONE)
+		return;
+	if (next->id)
+		hc_part_depart(c, next, seat, HC_W_depart_WITHDRAWN, "", 0);
+	hc_part_fail_join(c, next, seat, HC_E_BUSY,
+			  "the rank is held by the process that joined first");
+	hc_part_drop_seat(c, next, seat);
+}
+
+/*
+ * Who joined while `p` was complete began the next domain of that key. Now `p` is made anew, and
+ * for the home both are the same one, so they are here.
+ */
+static void unite(struct hc_core *c, struct hc_part *p, struct hc_part *next)
+{
+	const struct hc_part_busy *b = hc_part_now(c, p);
+	struct hc_part_busy *of = hc_part_busy(c, next);
+	uint32_t rank;
+
+	if ((b->list_a != of->list_a || b->list_b != of->list_b) && (b->list_a || b->list_b)) {
+		of->odd_rank = c->seats[p->seats].rank;
+		of->odd_a = b->list_a;
+		of->odd_b = b->list_b;
+	}
+	while (p->nseats) {
+		rank = c->seats[p->seats].rank;
+		make_way(c, next, rank);
+		if (hc_part_give_seat(c, p, p->seats, next))
+			continue;
+		hc_part_fail_join(c, p, p->seats, HC_E_LIMIT, "ranks_max is reached on this node");
+		hc_part_drop_seat(c, p, p->seats);
+	}
+	hc_part_add_work(c, next, WORK_ARRIVE);
+}
+
 void hc_part_on_form_again(struct hc_core *c, uint32_t node, const struct hc_m_form_again *m)
 {
-	struct hc_part *p = hc_part_of_home(c, node, m->id);
+	struct hc_part *p = hc_part_of_home(c, node, m->id), *next;
 
 	if (!p) {
 		form_unknown(c, node);
@@ -150,6 +207,9 @@ void hc_part_on_form_again(struct hc_core *c, uint32_t node, const struct hc_m_f
 	hc_part_busy(c, p)->prepared = false;
 	hc_part_alarm(c, p, HC_NEVER);
 	drop_idle(c, p);
+	next = next_of(c, p);
+	if (next && p->nseats)
+		unite(c, p, next);
 	if (p->nseats)
 		form(c, p);
 	else

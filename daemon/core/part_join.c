@@ -299,6 +299,34 @@ void hc_join_one(struct hc_core *c, struct join *j)
 		hc_part_close_if_empty(c, p);
 }
 
+void hc_join_tell_limit(struct hc_core *c, const struct hc_part *p, const struct hc_m_verdict *m)
+{
+	const uint32_t ours = (uint32_t)(c->set.connect_timeout_ns / 1000000u);
+	const struct hc_session *s;
+	struct hc_m_event e = {.kind = HC_W_event_code_SETTING_DIFFERS,
+			       .id = p->id,
+			       .epoch = p->epoch,
+			       .state = p->state,
+			       .rank = m->rank,
+			       .pid = m->pid,
+			       .node = hc_str(c->nodes[p->home_node].name)};
+	char text[HC_TEXT_MAX + 1], name[32];
+
+	if (!m->connect_timeout_ms || m->connect_timeout_ms == ours)
+		return;
+	HC_TEXT(text,
+		"%s: rank %u waits by connect_timeout_s = %u of the home, node %s (%.*s); "
+		"connect_timeout_s = %u of node %s (%s) does not count",
+		hc_part_name(c, p, name), m->rank, m->connect_timeout_ms / 1000u,
+		c->nodes[p->home_node].name, (int)m->connect_origin.len, m->connect_origin.p,
+		ours / 1000u, c->self.name, c->set.connect_timeout_origin);
+	hc_emit_log(c, HC_LOG_WARN, e.kind, p->id, m->rank, text);
+	e.text = hc_str(text);
+	s = hc_session_get(c, hc_seat_session(&c->seats[hc_part_find_seat(c, p, m->rank)]));
+	if (s)
+		hc_emit_event(c, s->id, &e);
+}
+
 /* ---- way 1: root info ---- */
 
 static uint64_t block_sum(const uint8_t *p, size_t len)

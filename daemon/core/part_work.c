@@ -59,11 +59,13 @@ static uint32_t request_of(const struct hc_core *c, uint32_t seat)
 	return c->seat_requests[hc_part_now(c, p)->requests + (seat - p->seats)];
 }
 
-void hc_part_move_request(struct hc_core *c, const struct hc_part *p, uint32_t from, uint32_t to)
+void hc_part_move_request(struct hc_core *c, uint32_t from, struct hc_part *p, uint32_t to)
 {
-	if (c->seats[from].flags & SEAT_WAITS)
-		c->seat_requests[hc_part_now(c, p)->requests + (to - p->seats)] =
-			request_of(c, from);
+	const bool waits = c->seats[from].flags & SEAT_WAITS;
+	const uint32_t request = waits ? request_of(c, from) : 0;
+
+	if (waits)
+		requests_of(c, p)[to - p->seats] = request;
 }
 
 /* ---- answers to joins ---- */

@@ -153,6 +153,13 @@ static void answer_all(struct hc_core *c, struct hc_gather *g)
 	begin_answers(c, g);
 }
 
+static void end_open(struct hc_core *c, struct hc_gather *g, int code, const char *text)
+{
+	g->code = (uint16_t)code;
+	hc_str_copy(hc_str(text), g->text, sizeof(g->text));
+	answer_all(c, g);
+}
+
 static bool voice_before(const struct hc_voice *v, uint32_t a, uint32_t b)
 {
 	if (v[a].color != v[b].color)
@@ -189,6 +196,64 @@ static void sort(struct hc_voice *v, uint32_t n)
 		v[0].sorted = last;
 		sift(v, 0, i);
 	}
+}
+
+/* ---- which split it is ---- */
+
+/* Of the parent, as its process counts them; 0: it does not. Older libraries said the time. */
+static uint32_t number_of(uint64_t said)
+{
+	return said <= UINT32_MAX ? (uint32_t)said : 0;
+}
+
+/* A rank whose number the gather has. */
+static uint32_t who_counts(struct hc_core *c, const struct hc_gather *g)
+{
+	uint32_t i;
+
+	for (i = 0; i < g->nranks; i++)
+		if (c->voices[g->first + i].here &&
+		    number_of(c->voices[g->first + i].number) == g->number)
+			return i;
+	return 0;
+}
+
+static void say_behind(const struct hc_core *c, uint32_t number, uint32_t rank, uint32_t ahead,
+		       char *text, size_t bytes)
+{
+	snprintf(text, bytes,
+		 "split #%u of the domain: rank %u is at #%u, and the home, node %.64s, does not "
+		 "know any more what #%u gave. It counts as over: let all ranks split again",
+		 number, rank, ahead, c->self.name, number);
+}
+
+/* The split that it says is over for the others: 0, or MISMATCH with the reason. */
+static int is_over(struct hc_core *c, const struct hc_m_gather *m, char *text, size_t bytes)
+{
+	const uint32_t number = number_of(m->number);
+	const struct hc_gather *g;
+	const struct hc_voice *v;
+	uint32_t i;
+
+	for (i = 0; number && i < HC_GATHERS; i++) {
+		g = &c->gathers[i];
+		if (g->state == GATHER_FREE || g->parent != m->parent || g->epoch != m->epoch ||
+		    g->code || g->number < number)
+			continue;
+		v = &c->voices[g->first + m->rank];
+		if (g->number > number)
+			say_behind(c, number, who_counts(c, g), g->number, text, bytes);
+		else if (g->state == GATHER_OPEN)
+			continue;
+		else
+			snprintf(text, bytes,
+				 "split #%u of the domain is complete with colour %d and key %d of "
+				 "rank %u, which says %d and %d now. It counts as over: let all "
+				 "ranks split again",
+				 number, v->color, v->key, m->rank, m->color, m->key);
+		return HC_E_MISMATCH;
+	}
+	return 0;
 }
 
 /* Its process asks again for what was answered already, as after a lost connection. */
@@ -238,6 +303,26 @@ static int may_gather(struct hc_core *c, const struct hc_m_gather *m, char *text
 	return HC_E_GONE;
 }
 
+/* That of its number; of any, when one of them does not count. NULL: too many are under way. */
+static struct hc_gather *gather_for(struct hc_core *c, const struct hc_m_gather *m)
+{
+	const uint32_t number = number_of(m->number);
+	struct hc_gather *g = find(c, m->parent, GATHER_OPEN);
+	char text[256];
+
+	if (g && g->number && g->number < number) {
+		/* who counts on has the answer, and gave its word to an earlier start */
+		say_behind(c, g->number, m->rank, number, text, sizeof(text));
+		end_open(c, g, HC_E_MISMATCH, text);
+		g = NULL;
+	}
+	if (!g)
+		g = open_gather(c, hc_home_by_id(c, m->parent), m->timeout_ms);
+	if (g && number)
+		g->number = number;
+	return g;
+}
+
 void hc_split_on_gather(struct hc_core *c, uint32_t node, const struct hc_m_gather *m)
 {
 	struct hc_gather *g, *before;
@@ -246,15 +331,15 @@ void hc_split_on_gather(struct hc_core *c, uint32_t node, const struct hc_m_gath
 	int r;
 
 	r = may_gather(c, m, text, sizeof(text));
+	if (!r && answer_again(c, node, m))
+		return;
+	if (!r)
+		r = is_over(c, m, text, sizeof(text));
 	if (r) {
 		refuse(c, node, m->ticket, r, text);
 		return;
 	}
-	if (answer_again(c, node, m))
-		return;
-	g = find(c, m->parent, GATHER_OPEN);
-	if (!g)
-		g = open_gather(c, hc_home_by_id(c, m->parent), m->timeout_ms);
+	g = gather_for(c, m);
 	if (!g) {
 		refuse(c, node, m->ticket, HC_E_LIMIT, "too many splits are under way");
 		return;
@@ -324,13 +409,6 @@ bool hc_split_work(struct hc_core *c)
 	else
 		alarm_at(c, g, c->now + c->set.connect_timeout_ns);
 	return true;
-}
-
-static void end_open(struct hc_core *c, struct hc_gather *g, int code, const char *text)
-{
-	g->code = (uint16_t)code;
-	hc_str_copy(hc_str(text), g->text, sizeof(g->text));
-	answer_all(c, g);
 }
 
 void hc_split_timeout(struct hc_core *c, uint32_t n)

@@ -6,9 +6,19 @@
  * the number and the member list of its group, and goes on with `sub`, which is the one way in
  * for sub-domains. The answers go out one in each unit of work: a list may be long.
  *
- * They are kept for a while, or until the next split of that parent is complete: a rank whose
- * connection was lost asks again under the same number, and is told the same. Taken for a new
- * split it would wait for others that have long gone on.
+ * Each rank counts its splits of the parent, and says which one its word is of. Only words of one
+ * number meet. A rank says the next number when it has its answer, so whoever says n + 1 shows that
+ * n was complete.
+ *
+ * Answers are kept for a while, or until the next split of that parent is complete: a rank whose
+ * connection was lost says its word again under the same number, and is told the same. They are not
+ * stored: that would cost each split a write of all colours, for a daemon that dies between two of
+ * its answers. Where one did, a rank that was not answered repeats its word to a home that has
+ * forgotten it. It is answered when the others repeat theirs, since nobody was told anything; and
+ * it is refused when one of them says a later number, since then that split can be complete no
+ * more. Its library counts the refused one as over, so all are at the same number again.
+ *
+ * A word without a number is of whatever split is open, as all were when nobody counted.
  */
 #ifndef HC_SPLIT_H
 #define HC_SPLIT_H

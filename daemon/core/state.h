@@ -303,7 +303,7 @@ struct hc_ask {
 /* A split at the home of its parent: what each rank has said. */
 #define HC_GATHERS 256u
 struct hc_voice {
-	uint64_t ticket, number; /* number: which split of its process that is, 0 = not said */
+	uint64_t ticket, number; /* number: as in split */
 	uint32_t node, sorted;
 	int32_t color, key;
 	bool here, due; /* due: it is to be answered */
@@ -312,6 +312,7 @@ enum hc_gather_state { GATHER_FREE, GATHER_OPEN, GATHER_ANSWERING, GATHER_KEPT }
 struct hc_gather {
 	uint64_t parent;
 	uint64_t serial;
+	uint32_t number; /* which split of the parent, 0 = none of its ranks counts them */
 	uint32_t epoch, nranks, count, first, cursor;
 	uint32_t due;         /* answers */
 	uint8_t order, state; /* enum hc_gather_state */

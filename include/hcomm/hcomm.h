@@ -234,7 +234,11 @@ int hcomm_attach(struct hcomm_session *session, const char *name, uint32_t rank,
 int hcomm_sub(hcomm_domain parent, const uint32_t *ranks, uint32_t count, uint64_t sub_id,
 	      const struct hcomm_config *config, int timeout_ms, hcomm_domain *domain);
 /* Every rank of `parent` calls it; equal colours form a domain, ranked by (key, parent rank).
- * color < 0: in none; then *domain is 0 and the call succeeds. */
+ * color < 0: in none; then *domain is 0 and the call succeeds. The ranks split in turn, one call
+ * at a time; each rank's calls are counted, and only calls of one number make groups together. A
+ * call that fails without a verdict (a timeout, a lost connection) is tried again by the next one.
+ * HCOMM_E_MISMATCH: the others are beyond this split, and what it gave is known no more, or is
+ * complete with another colour of this rank. It counts as over; let all ranks split again. */
 int hcomm_split(hcomm_domain parent, int32_t color, int32_t key, const struct hcomm_config *config,
 		int timeout_ms, hcomm_domain *domain);
 /*
@@ -356,7 +360,8 @@ enum hcomm_event_code {
 	HCOMM_EV_MTU_MISMATCH = 38,     /* the ends differ, or large packets vanish */
 	HCOMM_EV_NOT_SCHEDULED = 39,    /* the daemon itself stood still */
 	HCOMM_EV_PORT_CHANGED = 40,     /* a network port of this node */
-	HCOMM_EV_MESSAGES_LOST = 41     /* for a node that was away for too long */
+	HCOMM_EV_MESSAGES_LOST = 41,    /* for a node that was away for too long */
+	HCOMM_EV_SETTING_DIFFERS = 42 /* of this node and the domain's home; `text`: which counts */
 };
 struct hcomm_event {
 	uint32_t size;

@@ -59,7 +59,7 @@ struct contest {
 struct peer {
 	bool mpich, there;
 	unsigned turns;
-	struct peer_mpi last;
+	struct peer_times last;
 	double p99[BENCH_ROUNDS_MAX];
 	size_t count;
 	int cpus[2];

@@ -12,20 +12,20 @@
  * nodes there is the loopback, with TLS as in real life.
  *
  * Open MPI splits a world of as many ranks as two nodes have, on one machine, by shared memory:
- * it has no network below it, and waits by spinning where ranks have a processor each.
+ * it has no network below it, and waits by spinning where ranks have a processor each. PyTorch
+ * makes a group of as many with gloo, over the loopback.
  */
 #include <stdbool.h>
 #include <stdio.h>
-#include <sys/mman.h>
 
 #include <hcomm/hcomm.h>
 
 #include "bench.h"
 #include "farfloor.h"
+#include "joinjob.h"
 #include "nodeset.h"
 #include "ours.h"
 #include "peers.h"
-#include "team.h"
 
 #define NAME "domain_create"
 
@@ -39,7 +39,7 @@ enum {
 	ROUNDS = 15,
 	MPI_TURNS = 200,
 	MPI_ROUNDS = 3,
-	TIMEOUT_MS = 10000,
+	GLOO_TURNS = 10,
 	REQUEST_BYTES = 256,
 	ANSWER_BYTES = 64,
 	ROW_BYTES = 256,
@@ -58,135 +58,35 @@ enum side {
 	SIDES,
 };
 
-/* What a rank process needs; session and domain are its own. */
-struct job {
-	const struct nodeset *nodes;
-	unsigned ranks; /* of each node */
-	char table[300];
-	struct hcomm_root_info *info; /* shared by the ranks */
-	struct hcomm_session *session;
-	hcomm_domain domain;
-};
-
-struct contest {
-	const char *name;
-	uint64_t (*turn)(void *team);
-	void *team;
-	int turns;
-	bool warm; /* the first round does not count */
-	struct bench_samples round;
-	struct bench_samples all;
-};
-
-static void open_session(void *ctx, unsigned rank)
-{
-	struct hcomm_open_args args = HCOMM_INIT(struct hcomm_open_args);
-	struct job *j = ctx;
-
-	args.socket = j->nodes->node[rank / j->ranks].socket;
-	ours_must(hcomm_open(&args, &j->session), "hcomm_open");
-}
-
-static void table_join(void *ctx, unsigned rank, uint64_t turn)
-{
-	struct hcomm_config config = HCOMM_INIT(struct hcomm_config);
-	struct job *j = ctx;
-	char server[16];
-
-	(void)turn;
-	snprintf(server, sizeof(server), "node%u", rank / j->ranks);
-	config.server = server;
-	ours_must(hcomm_join_table(j->session, j->table, rank, &config, TIMEOUT_MS, &j->domain),
-		  "hcomm_join_table");
-}
-
-static void table_leave(void *ctx, unsigned rank, uint64_t turn)
-{
-	struct job *j = ctx;
-
-	(void)rank;
-	(void)turn;
-	ours_must(hcomm_leave(j->domain, TIMEOUT_MS), "hcomm_leave");
-}
-
-static void root_make(struct job *j, unsigned rank)
-{
-	if (!rank)
-		ours_must(hcomm_root_info(j->session, PAIR * j->ranks, NULL, j->info),
-			  "hcomm_root_info");
-}
-
-static void root_setup(void *ctx, unsigned rank)
-{
-	open_session(ctx, rank);
-	root_make(ctx, rank);
-}
-
-static void root_join(void *ctx, unsigned rank, uint64_t turn)
-{
-	struct job *j = ctx;
-
-	(void)turn;
-	ours_must(hcomm_join(j->session, j->info, PAIR * j->ranks, rank, j->ranks + rank % j->ranks,
-			     NULL, TIMEOUT_MS, &j->domain),
-		  "hcomm_join");
-}
-
-static void root_leave(void *ctx, unsigned rank, uint64_t turn)
-{
-	table_leave(ctx, rank, turn);
-	root_make(ctx, rank);
-}
-
-static uint64_t our_turn(void *team)
-{
-	return team_turn(team);
-}
-
 static uint64_t floor_turn(void *team)
 {
 	return farfloor_turn(team);
 }
 
-static double one_round(void *ctx)
-{
-	struct contest *c = ctx;
-	uint64_t ns;
-	int i;
-
-	bench_samples_reset(&c->round);
-	for (i = 0; i < c->turns; i++) {
-		ns = c->turn(c->team);
-		bench_samples_add(&c->round, ns);
-		if (c->warm)
-			bench_samples_add(&c->all, ns);
-	}
-	c->warm = true;
-	return (double)bench_samples_at(&c->round, 50);
-}
-
 /* ---- the contestants ---- */
 
-static void team_of(struct team *t, struct job *j, const struct team_steps *steps)
+static void team_of(struct team *t, const struct nodeset *nodes, const struct join_job *j,
+		    struct team_steps steps)
 {
 	int cpus[TEAM_RANKS_MAX];
-	const unsigned n = j->nodes->count * j->ranks;
+	const unsigned n = j->nodes * j->ranks;
 	unsigned i;
 
 	for (i = 0; i < n; i++)
-		cpus[i] = j->nodes->cpu[i / j->ranks];
-	team_start(t, n, cpus, n, steps);
+		cpus[i] = nodes->cpu[i / j->ranks];
+	team_start(t, n, cpus, n, &steps);
 }
 
-static void make_job(struct job *j, const struct nodeset *nodes, unsigned ranks)
+static void make_job(struct join_job *j, const struct nodeset *nodes, unsigned ranks)
 {
-	*j = (struct job){.nodes = nodes, .ranks = ranks};
+	unsigned i;
+
+	*j = (struct join_job){.nodes = nodes->count, .ranks = ranks};
+	for (i = 0; i < nodes->count; i++)
+		j->socket[i] = nodes->node[i].socket;
 	snprintf(j->table, sizeof(j->table), "%s/%ux%u.json", bench_tmpdir(), nodes->count, ranks);
 	nodeset_write_table(j->table, nodes->count, 0, ranks);
-	j->info = mmap(NULL, sizeof(*j->info), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
-		       -1, 0);
-	if (j->info == MAP_FAILED)
-		bench_die("no memory for a root info");
+	join_job_prepare(j);
 }
 
 static void make_floor(struct farfloor *f, const struct nodeset *nodes, unsigned ranks,
@@ -208,12 +108,12 @@ static void make_floor(struct farfloor *f, const struct nodeset *nodes, unsigned
 
 /* ---- figures ---- */
 
-static double ms_at(struct contest *c, double percent)
+static double ms_at(struct join_contest *c, double percent)
 {
 	return (double)bench_samples_at(&c->all, percent) / 1e6;
 }
 
-static void print_each(struct contest *c)
+static void print_each(struct join_contest *c)
 {
 	struct bench_line l;
 	int i;
@@ -230,7 +130,7 @@ static void print_each(struct contest *c)
 }
 
 /* The median of some runs; each starts its ranks anew, so they cannot be as many as rounds. */
-static bool ask_mpi(struct peer_mpi *m, double *p50_us)
+static bool ask_mpi(struct peer_times *m, double *p50_us)
 {
 	double p50[MPI_ROUNDS];
 	int i;
@@ -244,11 +144,11 @@ static bool ask_mpi(struct peer_mpi *m, double *p50_us)
 	return true;
 }
 
-static void report(const struct bench_table *t, struct contest *c)
+static void report(const struct bench_table *t, struct join_contest *c)
 {
 	const double ratio = bench_table_ratio(t, TABLE, FLOOR), quad = ms_at(&c[QUAD_TABLE], 50);
 	struct bench_line l;
-	struct peer_mpi m;
+	struct peer_times m;
 	double mpi_us = 0;
 
 	print_each(c);
@@ -272,8 +172,11 @@ static void report(const struct bench_table *t, struct contest *c)
 	else
 		bench_line_null(&l, "open_mpi_p50_ms");
 	bench_line_str(&l, "open_mpi", m.what);
-	/* PyTorch, which gloo's new_group needs, is no package of the distribution */
-	bench_line_str(&l, "gloo", PEER_NOT_INSTALLED);
+	if (peer_gloo_group(&m, bench_tmpdir(), PAIR * PAIR_RANKS, GLOO_TURNS))
+		bench_line_num(&l, "gloo_p50_ms", m.p50_us / 1e3, 1);
+	else
+		bench_line_null(&l, "gloo_p50_ms");
+	bench_line_str(&l, "gloo", m.what);
 	bench_line_bool(&l, "met", ratio <= GOAL && quad <= QUAD_GOAL_MS);
 	bench_line_print(&l);
 }
@@ -282,19 +185,16 @@ int main(void)
 {
 	static struct bench_table t;
 	static struct nodeset two, four;
-	static struct job job[3];
+	static struct join_job job[3];
 	static struct farfloor floor[2];
-	static const struct team_steps by_table = {&job[0], open_session, table_join, table_leave};
-	static const struct team_steps by_root = {&job[1], root_setup, root_join, root_leave};
-	static const struct team_steps by_many = {&job[2], open_session, table_join, table_leave};
 	static struct team team[3];
-	static struct contest c[SIDES] = {
+	static struct join_contest c[SIDES] = {
 		[TABLE] = {.name = "2 x 8, rank table",
-			   .turn = our_turn,
+			   .turn = join_team_turn,
 			   .team = &team[0],
 			   .turns = TURNS},
 		[ROOT] = {.name = "2 x 8, root info",
-			  .turn = our_turn,
+			  .turn = join_team_turn,
 			  .team = &team[1],
 			  .turns = TURNS},
 		[FLOOR] = {.name = "2 x 8, floor",
@@ -302,7 +202,7 @@ int main(void)
 			   .team = &floor[0],
 			   .turns = TURNS},
 		[QUAD_TABLE] = {.name = "4 x 32, rank table",
-				.turn = our_turn,
+				.turn = join_team_turn,
 				.team = &team[2],
 				.turns = QUAD_TURNS},
 		[QUAD_FLOOR] = {.name = "4 x 32, floor",
@@ -322,15 +222,14 @@ int main(void)
 	make_job(&job[0], &two, PAIR_RANKS);
 	make_job(&job[1], &two, PAIR_RANKS);
 	make_job(&job[2], &four, QUAD_RANKS);
-	team_of(&team[0], &job[0], &by_table);
-	team_of(&team[1], &job[1], &by_root);
-	team_of(&team[2], &job[2], &by_many);
+	team_of(&team[0], &two, &job[0], join_by_table(&job[0]));
+	team_of(&team[1], &two, &job[1], join_by_root(&job[1]));
+	team_of(&team[2], &four, &job[2], join_by_table(&job[2]));
 	make_floor(&floor[0], &two, PAIR_RANKS, 16742);
 	make_floor(&floor[1], &four, QUAD_RANKS, 16743);
 	for (i = 0; i < SIDES; i++) {
-		side[i] = (struct bench_side){c[i].name, one_round, &c[i]};
-		bench_samples_init(&c[i].round, TURNS);
-		bench_samples_init(&c[i].all, TURNS * rounds);
+		side[i] = (struct bench_side){c[i].name, join_contest_round, &c[i]};
+		join_contest_init(&c[i], rounds);
 	}
 	bench_interleave(side, SIDES, rounds, &t);
 	for (i = 0; i < 3; i++)
@@ -340,9 +239,7 @@ int main(void)
 	nodeset_stop(&four);
 	nodeset_stop(&two);
 	report(&t, c);
-	for (i = 0; i < SIDES; i++) {
-		bench_samples_fini(&c[i].round);
-		bench_samples_fini(&c[i].all);
-	}
+	for (i = 0; i < SIDES; i++)
+		join_contest_fini(&c[i]);
 	return 0;
 }

@@ -195,7 +195,7 @@ static bool mpi_build(const char *compiler, const char *name, const char *dir, c
 }
 
 /* What the program prints. */
-static bool mpi_run(struct peer_mpi *m, const char *name, char *const argv[], const char *dir)
+static bool times_of(struct peer_times *m, const char *name, char *const argv[], const char *dir)
 {
 	char out[512];
 
@@ -204,14 +204,14 @@ static bool mpi_run(struct peer_mpi *m, const char *name, char *const argv[], co
 		return false;
 	if (sscanf(out, "%lf %lf %127[^\n]", &m->p50_us, &m->p99_us, m->what) == 3)
 		return true;
-	snprintf(m->what, sizeof(m->what), "%s.c printed no figures", name);
+	snprintf(m->what, sizeof(m->what), "%s printed no figures", name);
 	return false;
 }
 
-static bool mpi_ready(struct peer_mpi *m, const char *compiler, const char *launcher,
+static bool mpi_ready(struct peer_times *m, const char *compiler, const char *launcher,
 		      const char *name, const char *dir, char *program, size_t room)
 {
-	*m = (struct peer_mpi){0};
+	*m = (struct peer_times){0};
 	snprintf(m->what, sizeof(m->what), PEER_NOT_INSTALLED);
 	if (!peer_installed(compiler) || !peer_installed(launcher))
 		return false;
@@ -219,7 +219,7 @@ static bool mpi_ready(struct peer_mpi *m, const char *compiler, const char *laun
 	return mpi_build(compiler, name, dir, program, room);
 }
 
-bool peer_mpi_split(struct peer_mpi *m, const char *dir, unsigned ranks, unsigned turns)
+bool peer_mpi_split(struct peer_times *m, const char *dir, unsigned ranks, unsigned turns)
 {
 	char mpirun[] = "mpirun", root[] = "--allow-run-as-root", over[] = "--oversubscribe";
 	char bind[] = "--bind-to", none[] = "none", n[] = "-n", np[16], count[16];
@@ -229,10 +229,10 @@ bool peer_mpi_split(struct peer_mpi *m, const char *dir, unsigned ranks, unsigne
 	snprintf(np, sizeof(np), "%u", ranks);
 	snprintf(count, sizeof(count), "%u", turns);
 	return mpi_ready(m, "mpicc", "mpirun", "mpi_split", dir, program, sizeof(program)) &&
-	       mpi_run(m, "mpi_split", argv, dir);
+	       times_of(m, "mpi_split.c", argv, dir);
 }
 
-bool peer_mpi_barrier(struct peer_mpi *m, const char *dir, bool mpich, unsigned ranks,
+bool peer_mpi_barrier(struct peer_times *m, const char *dir, bool mpich, unsigned ranks,
 		      unsigned turns, const int cpus[2])
 {
 	char openmpi[] = "mpirun", root[] = "--allow-run-as-root", over[] = "--oversubscribe";
@@ -249,9 +249,35 @@ bool peer_mpi_barrier(struct peer_mpi *m, const char *dir, bool mpich, unsigned 
 	if (mpich)
 		return mpi_ready(m, "mpicc.mpich", hydra, "mpi_barrier", dir, program,
 				 sizeof(program)) &&
-		       mpi_run(m, "mpi_barrier", other, dir);
+		       times_of(m, "mpi_barrier.c", other, dir);
 	return mpi_ready(m, "mpicc", "mpirun", "mpi_barrier", dir, program, sizeof(program)) &&
-	       mpi_run(m, "mpi_barrier", theirs, dir);
+	       times_of(m, "mpi_barrier.c", theirs, dir);
+}
+
+/* Debian's python, whose package torch is; another one on the path does not have it. */
+bool peer_gloo_group(struct peer_times *m, const char *dir, unsigned ranks, unsigned turns)
+{
+	const char *src = getenv("HC_BENCH_SRC");
+	char python[] = "/usr/bin/python3", script[4096], np[16], count[16], at[256];
+	char *argv[] = {python, script, np, count, at, NULL};
+	bool have;
+
+	*m = (struct peer_times){0};
+	snprintf(m->what, sizeof(m->what), PEER_NOT_INSTALLED);
+	if (access(python, X_OK) || access("/usr/lib/python3/dist-packages/torch", R_OK))
+		return false;
+	snprintf(script, sizeof(script), "%s/peer/gloo_group.py", src ? src : "tests/bench");
+	snprintf(np, sizeof(np), "%u", ranks);
+	snprintf(count, sizeof(count), "%u", turns);
+	snprintf(at, sizeof(at), "%s/gloo.XXXXXX", dir);
+	if (!mkdtemp(at))
+		bench_die("%s: %s", at, strerror(errno));
+	have = times_of(m, "gloo_group.py", argv, dir);
+	strcat(at, "/gloo");
+	unlink(at);
+	*strrchr(at, '/') = '\0';
+	rmdir(at);
+	return have;
 }
 
 static bool qb_run(char *program, int client_cpu, int server_cpu, unsigned bytes, unsigned turns,

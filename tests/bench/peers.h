@@ -31,19 +31,22 @@ void peer_redis_target(struct peer_redis *r, struct loadgen_target *target);
 /* What redis-benchmark itself measures from the caller's processor, a second; 0: not installed. */
 double peer_redis_own_tool(const struct peer_redis *r, unsigned clients, unsigned depth);
 
-struct peer_mpi {
+struct peer_times {
 	double p50_us;
 	double p99_us;
 	char what[128]; /* version, or why there are no figures */
 };
 
 /* MPI_Comm_split over `ranks` local ranks, first entry to last return; false: see what. */
-bool peer_mpi_split(struct peer_mpi *m, const char *dir, unsigned ranks, unsigned turns);
+bool peer_mpi_split(struct peer_times *m, const char *dir, unsigned ranks, unsigned turns);
 
 /* MPI_Barrier over `ranks` local ranks, as rank 0 sees it; rank r on cpus[r % 2]. Of Open MPI, or
  * of MPICH (which Debian installs beside it under names of its own). */
-bool peer_mpi_barrier(struct peer_mpi *m, const char *dir, bool mpich, unsigned ranks,
+bool peer_mpi_barrier(struct peer_times *m, const char *dir, bool mpich, unsigned ranks,
 		      unsigned turns, const int cpus[2]);
+
+/* torch.distributed.new_group with gloo, the same. */
+bool peer_gloo_group(struct peer_times *m, const char *dir, unsigned ranks, unsigned turns);
 
 struct peer_qb {
 	double us_8, us_64;

@@ -101,5 +101,6 @@ static void add(TCase *t)
 
 int main(void)
 {
+	hc_ports_own("case_016_remote_rank");
 	return hc_suite_run("case_016_remote_rank", add, 60);
 }

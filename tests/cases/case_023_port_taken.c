@@ -124,5 +124,6 @@ static void add(TCase *t)
 
 int main(void)
 {
+	hc_ports_own("case_023_port_taken");
 	return hc_suite_run("case 23", add, 60);
 }

@@ -104,5 +104,6 @@ static void add(TCase *t)
 
 int main(void)
 {
+	hc_ports_own("case_025_default_ports");
 	return hc_suite_run("case 25", add, 120);
 }

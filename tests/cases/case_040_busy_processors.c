@@ -110,5 +110,6 @@ static void add(TCase *t)
 
 int main(void)
 {
+	hc_ports_own("case_040_busy_processors");
 	return hc_suite_run("case_040_busy_processors", add, hc_long() ? 850 : 60);
 }

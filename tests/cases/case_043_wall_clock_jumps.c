@@ -235,5 +235,6 @@ static void add(TCase *t)
 
 int main(void)
 {
+	hc_ports_own("case_043_wall_clock_jumps");
 	return hc_suite_run("case_043_wall_clock_jumps", add, 60);
 }

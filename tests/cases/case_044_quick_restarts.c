@@ -67,5 +67,6 @@ static void add(TCase *t)
 
 int main(void)
 {
+	hc_ports_own("case_044_quick_restarts");
 	return hc_suite_run("case_044_quick_restarts", add, hc_long() ? 200 : 60);
 }

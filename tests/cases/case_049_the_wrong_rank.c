@@ -106,5 +106,6 @@ static void add(TCase *t)
 
 int main(void)
 {
+	hc_ports_own("case_049_the_wrong_rank");
 	return hc_suite_run("case_049_the_wrong_rank", add, 60);
 }

@@ -211,5 +211,6 @@ static void add(TCase *t)
 
 int main(void)
 {
+	hc_ports_own("case_050_missing_over_nodes");
 	return hc_suite_run("case_050_missing_over_nodes", add, 60);
 }

@@ -131,5 +131,6 @@ static void add(TCase *t)
 
 int main(void)
 {
+	hc_ports_own("case_062_killed_while_running");
 	return hc_suite_run("case_062_killed_while_running", add, 60);
 }

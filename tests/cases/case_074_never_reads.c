@@ -424,5 +424,6 @@ static void add(TCase *t)
 
 int main(void)
 {
+	hc_ports_own("case_074_never_reads");
 	return hc_suite_run("case_074_never_reads", add, 60);
 }

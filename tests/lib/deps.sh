@@ -19,7 +19,7 @@ build="gcc make pkg-config libc6-dev libevent-dev libibverbs-dev libssl-dev libs
 	libjansson-dev libinih-dev libsystemd-dev libmnl-dev libsmartcols-dev libncurses-dev check mandoc iproute2"
 ci="$build clang clang-format libclang-rt-14-dev"
 bench="redis-server libopenmpi-dev openmpi-bin mpich libmpich-dev libqb-dev strace
-	frr nftables"
+	frr nftables python3-torch"
 bigendian="gcc-s390x-linux-gnu libc6-dev-s390x-cross qemu-user-static"
 
 die() {

@@ -2,11 +2,14 @@
 /* Network namespaces for tests; see netns.h. */
 #include <errno.h>
 #include <fcntl.h>
+#include <net/if.h>
 #include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
 #include <unistd.h>
 #include "harness.h"
 #include "netns.h"
@@ -66,6 +69,16 @@ void hc_ip(const char *format, ...)
 	if (said[0])
 		hc_fail("ip: %.500s: %s", lines, said);
 	free(lines);
+}
+
+void hc_netns_loopback(void)
+{
+	struct ifreq lo = {.ifr_name = "lo", .ifr_flags = IFF_UP};
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	if (fd < 0 || ioctl(fd, SIOCSIFFLAGS, &lo))
+		hc_fail("the loopback of a new namespace: %s", strerror(errno));
+	close(fd);
 }
 
 bool hc_netns_enter(void)

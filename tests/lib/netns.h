@@ -10,6 +10,8 @@
 
 /* A fresh namespace with its loopback up. False: a line SKIP was printed. */
 bool hc_netns_enter(void);
+/* The loopback of this namespace up, without any tool. */
+void hc_netns_loopback(void);
 /* Commands of `ip`, one a line; fails the test if one does. */
 void hc_ip(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* The same; false: one failed. Nothing is printed. */

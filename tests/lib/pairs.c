@@ -4,15 +4,44 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sched.h>
+#include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "netns.h"
+
 static struct hc_run run;
+
+static void wait_for_others(const char *program)
+{
+	char path[200];
+	int fd;
+
+	snprintf(path, sizeof(path), "/tmp/hcomm-ports-%s.lock", program);
+	/* the kernel may refuse O_CREAT on a file of another user in /tmp */
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		fd = open(path, O_RDONLY | O_CREAT | O_CLOEXEC, 0644);
+	if (fd < 0)
+		hc_fail("%s: %s", path, strerror(errno));
+	if (flock(fd, LOCK_EX)) /* kept until this process ends */
+		hc_fail("%s: %s", path, strerror(errno));
+}
+
+void hc_ports_own(const char *program)
+{
+	if (geteuid() || unshare(CLONE_NEWNET))
+		wait_for_others(program);
+	else
+		hc_netns_loopback();
+}
 
 void hc_pair_prepare(struct hc_node *n, unsigned i, unsigned count, unsigned port, const char *key,
 		     const char *top)

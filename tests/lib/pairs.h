@@ -11,6 +11,12 @@
 #define HC_KEY_A "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff\n"
 #define HC_KEY_B "ff112233445566778899aabbccddeeff00112233445566778899aabbccddeeff\n"
 
+/*
+ * Called first in main by a program that uses fixed ports: those of another check that runs on this
+ * machine are no concern of its. As root it gets a network namespace of its own; else the same
+ * program of another check is waited for, by a lock in /tmp that ends with this process.
+ */
+void hc_ports_own(const char *program);
 /* Prepare node i of n that dial each other at `port`; `key`: text of its key file, NULL = none. */
 void hc_pair_prepare(struct hc_node *n, unsigned i, unsigned count, unsigned port, const char *key,
 		     const char *top);

@@ -295,11 +295,15 @@ static void kill_daemon(struct job_world *w, uint32_t node)
 		  DUE_BOOT, 0);
 }
 
-/* It has told something a moment ago, that may not be stored yet. */
-static void kill_told(struct job_world *w, uint32_t node)
+/* It has told something a moment ago, that may not be stored yet. Another node is not to hear
+ * it; itself: all do, since a kernel delivers what is sent, but for a reset. */
+static void kill_speaking(struct job_world *w, uint32_t node, uint32_t other)
 {
-	if (!w->healing && !w->nodes[node].down && !w->nodes[node].frozen)
-		kill_daemon(w, node);
+	if (w->healing || w->nodes[node].down || w->nodes[node].frozen)
+		return;
+	if (other != node)
+		sim_reset(w->sim, node, other, HC_W_conn_end_CLOSED);
+	kill_daemon(w, node);
 }
 
 static void boot(struct job_world *w, uint32_t node)
@@ -425,10 +429,10 @@ static void due(struct sim *s, uint32_t node, uint32_t what, uint64_t number, vo
 	case DUE_TURN: job_proc_turn(w, (uint32_t)number); return;
 	case DUE_OPS: job_ops(w, (uint32_t)number); return;
 	case DUE_FAULT: fault(w, (uint32_t)number); return;
+	case DUE_KILL: kill_speaking(w, node, (uint32_t)number); return;
 	case DUE_BEGIN: next_job(w, (uint32_t)number); return;
 	case DUE_BOOT: boot(w, node); return;
 	case DUE_THAW: thaw(w, node); return;
-	case DUE_KILL: kill_told(w, node); return;
 	}
 }
 

@@ -37,10 +37,10 @@ enum job_due {
 	DUE_TURN, /* of a process */
 	DUE_OPS,  /* of a job */
 	DUE_FAULT,
+	DUE_KILL,  /* the daemon, with what it has just said to that node; itself: to none */
 	DUE_BEGIN, /* a job, in a group */
 	DUE_BOOT,
 	DUE_THAW,
-	DUE_KILL,
 };
 
 struct job_row {
@@ -155,6 +155,8 @@ struct job_rank {
 	uint32_t round;      /* that is the next, or under way */
 	uint64_t call_at;    /* when it began, 0: it has not */
 	uint64_t again_at;   /* refused for now: when it tries again */
+	uint32_t splits;     /* of this domain that are over for it */
+	uint32_t home_life;  /* when the call began */
 	bool asked, parted;  /* a split: waits for its answer; has it */
 	uint64_t want_at[2]; /* channels: not before, for each side */
 };
@@ -167,6 +169,8 @@ struct job_round {
 	uint8_t way;           /* enum job_way */
 	bool torn;             /* of a sub: its last rank lists the ranks in another order */
 	int32_t color[JOB_RANKS], key[JOB_RANKS];
+	bool answered; /* a split, to some rank */
+	uint64_t none; /* number that those in no group are told, 0 = not yet */
 };
 
 /* Two ranks that are to be joined by a channel; rank[0] asks with that side. */

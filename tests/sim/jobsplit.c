@@ -10,16 +10,26 @@
  *
  *   what a rank is told of a split is the group of that very split, in the order of (key, rank)
  *   the ranks of a group are told one number, and no other group of that parent is told it
+ *   it is refused as over only when the home's daemon was killed since the rank asked first
  *   there is one domain of a list, and none when a rank lists something else
  *
- * A repeated split has the number of the first try, as a library's that lost its connection. Items
- * of a batch are not all or nothing: some may be there and others not, and the ranks go on.
+ * A rank counts its splits of a domain, and says which one a split is: the same number when it asks
+ * again, as a library that lost its connection. A split that is refused as over for the others is
+ * over for this rank, too. Items of a batch are not all or nothing: some may be there and others
+ * not, and the ranks go on.
  */
 #include "jobsimp.h"
 
 #include <string.h>
 
 #define AGAIN_NS (100 * SIM_MS)
+
+static uint32_t home_of(const struct job_world *w, const struct job *g)
+{
+	while (g->parent != HC_NONE)
+		g = w->jobs[g->parent];
+	return w->procs[g->ranks[0].proc].node;
+}
 
 /* ---- what there will be ---- */
 
@@ -116,6 +126,10 @@ static void plan_round(struct job_world *w, struct job *g, uint32_t round)
 	rd->way = (uint8_t)job_pick(w, WAY_BATCH + 1);
 	rd->at = sim_now(w->sim) + SIM_MS * (200 + job_pick(w, 8000));
 	rd->first = w->njobs;
+	if (round && rd[-1].way == WAY_SPLIT && job_pick(w, 4)) { /* at once behind it */
+		rd->way = WAY_SPLIT;
+		rd->at = 0;
+	}
 	switch ((enum job_way)rd->way) {
 	case WAY_SPLIT: plan_split(w, g, round); return;
 	case WAY_SUB:
@@ -211,7 +225,7 @@ static void ask_split(struct job_world *w, uint32_t proc, uint32_t job, uint32_t
 				     .color = rd->color[rank],
 				     .key = rd->key[rank],
 				     .timeout_ms = left_ms(w, g, r),
-				     .number = r->call_at};
+				     .number = r->splits + 1};
 
 	r->asked = true;
 	job_ask(w, proc, ASK_SPLIT, job, rank, &hc_desc_split, &m);
@@ -323,8 +337,10 @@ void job_split_turn(struct job_world *w, uint32_t proc, uint32_t job, uint32_t r
 		job_proc_wake(w, proc, (now < rd->at ? rd->at : r->again_at) - now);
 		return;
 	}
-	if (!r->call_at)
+	if (!r->call_at) {
 		r->call_at = now;
+		r->home_life = sim_life(w->sim, home_of(w, g));
+	}
 	if (rd->way != WAY_SPLIT || r->parted)
 		go_on(w, proc, job, rank);
 	else if (left_ms(w, g, r))
@@ -362,6 +378,32 @@ static void check_number(struct job_world *w, const struct job *g, struct job *s
 	s->sub = sub;
 }
 
+/* Those who are in no group are told a number, too: that of this very split. */
+static void check_split(struct job_world *w, struct job *g, uint32_t rank, uint64_t sub)
+{
+	struct job_round *rd = &g->rounds[g->ranks[rank].round];
+
+	if (rd->color[rank] >= 0)
+		return;
+	if (rd->none && rd->none != sub)
+		job_broken(w, "ranks of job %u are in no group of two splits that are one",
+			   g->number);
+	rd->none = sub;
+}
+
+/* The first rank has its answer, others not yet: a moment for the home's daemon to be killed. */
+static void perhaps_kill(struct job_world *w, const struct job *g, struct job_round *rd)
+{
+	const bool first = !rd->answered;
+	uint32_t other;
+
+	rd->answered = true;
+	if (!first || w->j->calm || job_pick(w, 4))
+		return;
+	other = w->procs[g->ranks[job_pick(w, g->nranks)].proc].node;
+	sim_later(w->sim, home_of(w, g), false, 1000 * job_pick(w, 40), DUE_KILL, other);
+}
+
 static void got_split(struct job_world *w, uint32_t proc, const struct job_request *q,
 		      const struct hc_frame *f)
 {
@@ -376,6 +418,8 @@ static void got_split(struct job_world *w, uint32_t proc, const struct job_reque
 		return;
 	if (next_part(w, &g->rounds[r->round], q->rank, &n, &at))
 		s = w->jobs[g->rounds[r->round].first + n];
+	r->splits++;
+	perhaps_kill(w, g, &g->rounds[r->round]);
 	if (!is_group(s, m.ranks))
 		job_broken(w,
 			   "node %u: pid %u, rank %u of job %u, is told a group of %u ranks that "
@@ -384,6 +428,7 @@ static void got_split(struct job_world *w, uint32_t proc, const struct job_reque
 			   r->round);
 	else if (s)
 		check_number(w, g, s, m.sub_id);
+	check_split(w, g, q->rank, m.sub_id);
 	r->parted = true;
 }
 
@@ -445,6 +490,12 @@ void job_split_refused(struct job_world *w, uint32_t proc, const struct job_requ
 
 	if (q->kind == ASK_SPLIT) {
 		r->asked = false;
+		if (code == HC_E_MISMATCH && r->home_life == sim_life(w->sim, home_of(w, g)))
+			job_broken(w,
+				   "rank %u of job %u: the split is over for the others, and their "
+				   "home knows what it gave",
+				   q->rank, q->job);
+		r->splits += code == HC_E_MISMATCH;
 		if (!for_now(code))
 			give_up(w, q->job, q->rank, code);
 	} else if (q->kind == ASK_SUB) {

@@ -226,7 +226,8 @@ void job_publish(struct job_world *w, uint32_t node, const struct hc_action *a)
 		 hc_word_domain_state(r.state), r.number, r.cause[0] ? ": " : "", r.cause);
 	job_check_record(w, node, &r, to);
 	if (to->id != r.id && !w->j->calm && !job_pick(w, 100))
-		sim_later(w->sim, node, true, job_pick(w, 3 * (uint32_t)SIM_MS / 2), DUE_KILL, 0);
+		sim_later(w->sim, node, true, job_pick(w, 3 * (uint32_t)SIM_MS / 2), DUE_KILL,
+			  node);
 	*to = r;
 }
 

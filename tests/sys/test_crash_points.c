@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A daemon is killed at a random moment while a domain over two nodes is joined and activated.
+ * A daemon, or a rank, is killed at a random moment while a domain over two nodes is joined and
+ * activated.
  *
  * Two real daemons and four rank processes, two on each node: on loopback addresses, and, for root,
  * each node in a network namespace of its own with a cable to a switch. In each round all four join
@@ -13,8 +14,14 @@
  * end a collective; when the ranks have left, it is over on both, and no rank, channel, request or
  * device is left.
  *
- * Some ten points in either place in the short form, a thousand with HC_LONG=1. The seed is
- * printed, and HC_SEED repeats it as far as real time can be repeated.
+ * The kill of a rank has two right ends, and which it is, is the same for all others: they are in
+ * one domain that is DAMAGED on both nodes, or all have one refusal. Either names the rank, and
+ * leaves nothing either. The rank that is killed is the last to be told to join, each in its turn:
+ * so the moment falls into the activation, or just before it.
+ *
+ * Some ten points of each kind in either place in the short form; in the long form (HC_LONG=1) a
+ * thousand kills of a daemon and two hundred of a rank. The seed is printed, and HC_SEED repeats it
+ * as far as real time can be repeated.
  */
 #include <poll.h>
 #include <signal.h>
@@ -30,17 +37,29 @@
 #include "ranks.h"
 #include "suite.h"
 
-enum { PORT = 25400, LIMIT = 30000, RANKS = 4, SHORT_POINTS = 10, LONG_POINTS = 1000 };
+enum {
+	PORT = 25400,
+	LIMIT = 30000,
+	RANKS = 4,
+	SHORT_POINTS = 10,
+	LONG_POINTS = 1000,
+	LONG_DEATHS = 200
+};
+/* for those who wait for one that was killed before it came: no more than a few seconds */
+enum { FORMING_MS = 2000 };
 enum { CHANNELS = 3 }; /* of a node: between its ranks, to the other node, and from there */
 
 enum place { LOOPBACK, NAMESPACES, PLACES };
+
+/* so long is a domain kept that all have left but one that is dead */
+#define GRACE "orphan_grace_s = 1\n"
 
 static struct hc_lab lab;
 static struct hc_node pair[2], *n[2];
 static struct hc_rank rank[RANKS];
 static char table[300];
 static uint64_t dice, span_us;
-static unsigned answered_before, answered_after;
+static unsigned answered_before, answered_after, missed, refused, damaged;
 
 static uint64_t now_us(void)
 {
@@ -66,7 +85,7 @@ static void on_loopback(void)
 
 	for (i = 0; i < 2; i++) {
 		n[i] = &pair[i];
-		hc_pair_prepare(n[i], i, 2, PORT, HC_KEY_A, NULL);
+		hc_pair_prepare(n[i], i, 2, PORT, HC_KEY_A, GRACE);
 		hc_node_run(n[i]);
 	}
 	hc_await_node(n[0], "node1", "up", LIMIT);
@@ -80,7 +99,7 @@ static bool in_namespaces(void)
 	if (!hc_lab_enter(&lab, 2, 1, 1500))
 		return false;
 	lab.devices = 2;
-	hc_lab_start(&lab, NULL);
+	hc_lab_start(&lab, GRACE);
 	for (i = 0; i < 2; i++)
 		n[i] = &lab.at[i].node;
 	return true;
@@ -124,9 +143,14 @@ static void end(void)
 
 /* ---- a round ---- */
 
-static void all_join(unsigned round)
+static unsigned last_of(unsigned round)
 {
-	struct hc_order o = {.what = HC_DO_JOIN_TABLE, .timeout_ms = LIMIT, .channels = 1};
+	return (RANKS - 1 + round) % RANKS;
+}
+
+static void all_join_within(unsigned round, int timeout_ms)
+{
+	struct hc_order o = {.what = HC_DO_JOIN_TABLE, .timeout_ms = timeout_ms, .channels = 1};
 	unsigned i;
 
 	snprintf(o.text, sizeof(o.text), "%s", table);
@@ -136,6 +160,11 @@ static void all_join(unsigned round)
 		snprintf(o.server, sizeof(o.server), "node%u", o.rank / 2);
 		hc_rank_tell(&rank[o.rank], &o);
 	}
+}
+
+static void all_join(unsigned round)
+{
+	all_join_within(round, LIMIT);
 }
 
 static uint64_t all_are_in(unsigned round)
@@ -244,19 +273,28 @@ static void operate(unsigned round)
 	}
 }
 
-static void all_leave(unsigned round)
+/* All but that one. */
+static void all_leave_but(unsigned round, unsigned dead)
 {
 	struct hc_order o = {.what = HC_DO_LEAVE, .timeout_ms = LIMIT};
 	struct hc_answer a;
 	unsigned i;
 
 	for (i = 0; i < RANKS; i++)
-		hc_rank_tell(&rank[i], &o);
+		if (i != dead)
+			hc_rank_tell(&rank[i], &o);
 	for (i = 0; i < RANKS; i++) {
+		if (i == dead)
+			continue;
 		hc_rank_hear(&rank[i], &a, 2 * LIMIT);
 		if (a.result)
 			hc_fail("round %u: leave of rank %u: %d: %s", round, i, a.result, a.text);
 	}
+}
+
+static void all_leave(unsigned round)
+{
+	all_leave_but(round, RANKS);
 }
 
 static bool nothing_is_there(void *ctx)
@@ -354,17 +392,131 @@ static void one_point(unsigned round)
 	nothing_is_left(round);
 }
 
-START_TEST(killed_at_random_points_of_an_activation)
+/* ---- a rank is killed ---- */
+
+static bool both_are_damaged(void *ctx)
 {
-	const unsigned points = hc_long() ? LONG_POINTS : SHORT_POINTS;
-	const char *wish = getenv("HC_SEED");
-	uint64_t began;
+	struct look *l = ctx;
 	unsigned i;
+
+	for (i = 0; i < 2; i++)
+		if (!hc_row_domain(n[i], l->id, &l->row[i]) || strcmp(l->row[i].state, "DAMAGED"))
+			return false;
+	return l->row[0].epoch == l->row[1].epoch && !strcmp(l->row[0].home, l->row[1].home);
+}
+
+/* What the others were answered, all the same: 0, and their domain, or why not. */
+static int answer_of_others(unsigned round, unsigned dead, uint64_t *id)
+{
+	struct hc_answer a, first = {0};
+	char name[16];
+	unsigned i, heard = 0;
+
+	snprintf(name, sizeof(name), "rank %u", dead);
+	for (i = 0; i < RANKS; i++) {
+		if (i == dead)
+			continue;
+		hc_rank_hear(&rank[i], &a, 2 * LIMIT);
+		if (!heard++)
+			first = a;
+		if (a.result != first.result || a.id != first.id)
+			hc_fail("round %u: rank %u: %d: %s; another: %d: %s", round, i, a.result,
+				a.text, first.result, first.text);
+		if (a.result && !strstr(a.text, name))
+			hc_fail("round %u: rank %u: no word of %s: %d: %s", round, i, name,
+				a.result, a.text);
+	}
+	*id = first.id;
+	return first.result;
+}
+
+/* They are in, and are told of the death: after their answer, or they would have none. */
+static void others_know(unsigned round, unsigned dead, uint64_t id)
+{
+	struct hc_order e = {.what = HC_DO_EVENT, .code = HCOMM_EV_RANK_DIED},
+			b = {.what = HC_DO_BEGIN, .kind = HCOMM_OP_ALL_REDUCE};
+	struct hc_answer a;
+	unsigned i;
+	int r;
+
+	for (i = 0; i < RANKS; i++) {
+		if (i == dead)
+			continue;
+		do
+			hc_rank_must(&rank[i], &e, &a);
+		while (a.id != id);
+		if (a.rank != dead)
+			hc_fail("round %u: rank %u is told of rank %u: %s", round, i, a.rank,
+				a.text);
+		r = hc_rank_do(&rank[i], &b, &a);
+		if (r != HCOMM_E_DAMAGED)
+			hc_fail("round %u: operation of rank %u: %d: %s", round, i, r, a.text);
+	}
+}
+
+static void one_death(unsigned round, enum place where)
+{
+	const unsigned dead = last_of(round);
+	uint64_t id;
+	int r;
+
+	all_join_within(round, (int)hc_patience(FORMING_MS));
+	sleep_us(span_us / 2 + draw(span_us));
+	hc_rank_kill(&rank[dead]);
+	r = answer_of_others(round, dead, &id);
+	if (r == HCOMM_E_TIMEOUT) { /* it had not come, or gone before all were there */
+		missed++;
+		span_us += span_us / 16 + 1;
+	} else if (r) {
+		refused++;
+	} else {
+		damaged++;
+		span_us -= span_us / 16;
+		both(round, id, "DAMAGED", both_are_damaged);
+		others_know(round, dead, id);
+		all_leave_but(round, dead);
+		both(round, id, "over", both_are_over);
+	}
+	nothing_is_left(round);
+	spawn(dead, where);
+}
+
+static void roll_dice(void)
+{
+	const char *wish = getenv("HC_SEED");
 
 	dice = wish ? strtoull(wish, NULL, 0) : now_us() ^ (uint64_t)getpid() << 32;
 	dice |= 1;
 	printf("seed %llu\n", (unsigned long long)dice);
 	fflush(stdout);
+}
+
+START_TEST(a_rank_killed_at_random_points_of_an_activation)
+{
+	const unsigned points = hc_long() ? LONG_DEATHS : SHORT_POINTS;
+	unsigned i;
+
+	roll_dice();
+	if (!begin((enum place)_i))
+		return;
+	measure();
+	for (i = 0; i < points; i++)
+		one_death(i, (enum place)_i);
+	printf("%s: %u deaths: before it began %u times, while it was activated %u times, others "
+	       "in a damaged domain %u times\n",
+	       _i == LOOPBACK ? "loopback" : "namespaces", points, missed, refused, damaged);
+	ck_assert(!hc_long() || damaged > points / 10);
+	end();
+}
+END_TEST
+
+START_TEST(killed_at_random_points_of_an_activation)
+{
+	const unsigned points = hc_long() ? LONG_POINTS : SHORT_POINTS;
+	uint64_t began;
+	unsigned i;
+
+	roll_dice();
 	if (!begin((enum place)_i))
 		return;
 	measure();
@@ -382,10 +534,12 @@ END_TEST
 
 static void add(TCase *t)
 {
+	tcase_add_loop_test(t, a_rank_killed_at_random_points_of_an_activation, LOOPBACK, PLACES);
 	tcase_add_loop_test(t, killed_at_random_points_of_an_activation, LOOPBACK, PLACES);
 }
 
 int main(void)
 {
+	hc_ports_own("test_crash_points");
 	return hc_suite_run("crash_points", add, hc_long() ? 860 : 100);
 }

@@ -571,5 +571,6 @@ static void add(TCase *t)
 
 int main(void)
 {
+	hc_ports_own("test_domains_nodes");
 	return hc_suite_run("domains_nodes", add, 60);
 }

@@ -366,5 +366,6 @@ static void add(TCase *t)
 
 int main(void)
 {
+	hc_ports_own("test_joins_nodes");
 	return hc_suite_run("joins_nodes", add, 60);
 }

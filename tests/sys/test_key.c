@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "pairs.h"
 #include "ranks.h"
 #include "raw.h"
 #include "suite.h"
@@ -145,5 +146,6 @@ static void add(TCase *t)
 
 int main(void)
 {
+	hc_ports_own("test_key");
 	return hc_suite_run("key", add, 60);
 }

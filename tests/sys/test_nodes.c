@@ -399,5 +399,6 @@ static void add(TCase *t)
 
 int main(void)
 {
+	hc_ports_own("test_nodes");
 	return hc_suite_run("nodes", add, 60);
 }

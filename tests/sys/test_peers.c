@@ -223,5 +223,6 @@ static void add(TCase *t)
 
 int main(void)
 {
+	hc_ports_own("test_peers");
 	return hc_suite_run("peers", add, 60);
 }

@@ -339,5 +339,6 @@ static void add(TCase *t)
 
 int main(void)
 {
+	hc_ports_own("test_split_nodes");
 	return hc_suite_run("split_nodes", add, 60);
 }

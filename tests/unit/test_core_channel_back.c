@@ -21,6 +21,7 @@ static struct world w;
 static struct world_table t;
 static struct world_client *rank[2];
 static struct world_grant grant[2];
+static uint64_t domain;
 
 static void tell_links(void)
 {
@@ -52,11 +53,8 @@ static const char *name(uint32_t link)
 	return hc_link_name(w.core[0], link, text, sizeof(text));
 }
 
-/* Two ranks with two channels of 500 MB/s: one on each lane; grant[1] is that on the second. */
-static void start(void)
+static void begin(void)
 {
-	const struct world_piece p = {
-		.peer = 1, .mbps = 500, .type = HC_W_link_type_HCCS, .flags = 1};
 	unsigned i;
 
 	world_start(&w, 1);
@@ -68,8 +66,19 @@ static void start(void)
 		rank[i] = world_client(&w, 0, 100 + i, 1000, HC_W_role_MEMBER);
 		world_join_table(&w, rank[i], &t, i);
 	}
+	domain = rank[0]->id;
+}
+
+/* Two ranks with two channels of 500 MB/s: one on each lane; grant[1] is that on the second. */
+static void start(void)
+{
+	const struct world_piece p = {
+		.peer = 1, .mbps = 500, .type = HC_W_link_type_HCCS, .flags = 1};
+	unsigned i;
+
+	begin();
 	for (i = 0; i < 2; i++) {
-		world_acquire(&w, rank[0], rank[0]->id, 0, &p, 1, false, 0, 0);
+		world_acquire(&w, rank[0], domain, 0, &p, 1, false, 0, 0);
 		ck_assert_int_eq(rank[0]->code, 0);
 		grant[i] = rank[0]->grants[0];
 	}
@@ -201,8 +210,91 @@ START_TEST(a_row_without_a_name_gets_one)
 }
 END_TEST
 
+/* Each rank opens its end, and again with another session, as who had no answer does. */
+static void open_both(void)
+{
+	unsigned i;
+
+	for (i = 0; i < 2; i++) {
+		if (!rank[i]->open) {
+			rank[i] = world_client(&w, 0, 100 + i, 1000, HC_W_role_MEMBER);
+			world_attach(&w, rank[i], domain, i);
+		}
+		world_open(&w, rank[i], grant[0].channel, i);
+	}
+}
+
+/* One channel that both ends have opened, with memory or a grant alone. */
+static void open_one(bool memory)
+{
+	const struct world_piece p = {.peer = 1,
+				      .mbps = 500,
+				      .type = memory ? HC_W_link_type_SHM : HC_W_link_type_HCCS,
+				      .flags = !memory};
+	struct world_piece back = p;
+
+	back.peer = 0;
+	back.mbps = 0; /* the other side has said it */
+	begin();
+	world_acquire(&w, rank[0], domain, 0, &p, 1, false, 0, 0);
+	grant[0] = rank[0]->grants[0];
+	world_acquire(&w, rank[1], domain, 1, &back, 1, false, 0, 0);
+	ck_assert_uint_eq(rank[1]->grants[0].channel, grant[0].channel);
+	open_both();
+	ck_assert_int_eq(rank[0]->code, 0);
+	ck_assert_int_eq(rank[1]->code, 0);
+}
+
+/* Both ends were stored as open, and neither rank had its answer: nobody has the memory. */
+START_TEST(answers_that_died_with_the_daemon_end_the_channel)
+{
+	open_one(true);
+	ck_assert(rank[1]->rings && rank[1]->last);
+	world_restart(&w, 0);
+	ck_assert_uint_eq(state_of(&grant[0]), HC_W_channel_state_OK);
+	open_both();
+	ck_assert_int_eq(rank[0]->code, HC_E_GONE);
+	ck_assert_msg(strstr(rank[0]->text, "its memory is lost"), "%s", rank[0]->text);
+	ck_assert_int_eq(rank[1]->code, HC_E_GONE);
+	ck_assert_uint_eq(state_of(&grant[0]), HC_W_channel_state_REVOKED);
+	ck_assert_uint_eq(used_mbps(SHM), 0);
+	finish();
+}
+END_TEST
+
+/* The same when the answer was lost with its session. */
+START_TEST(an_answer_that_died_with_its_session_ends_the_channel)
+{
+	open_one(true);
+	world_open(&w, rank[1], grant[0].channel, 1); /* but once more is a mistake */
+	ck_assert_int_eq(rank[1]->code, HC_E_INVALID);
+	world_lose(&w, rank[1]);
+	ck_assert_uint_eq(state_of(&grant[0]), HC_W_channel_state_OK);
+	open_both();
+	ck_assert_int_eq(rank[1]->code, HC_E_GONE);
+	ck_assert_uint_eq(state_of(&grant[0]), HC_W_channel_state_REVOKED);
+	finish();
+}
+END_TEST
+
+/* A grant alone has no memory to lose. */
+START_TEST(the_end_of_a_grant_is_opened_again)
+{
+	open_one(false);
+	world_restart(&w, 0);
+	open_both();
+	ck_assert_int_eq(rank[0]->code, 0);
+	ck_assert_int_eq(rank[1]->code, 0);
+	ck_assert_uint_eq(state_of(&grant[0]), HC_W_channel_state_OK);
+	finish();
+}
+END_TEST
+
 static void add(TCase *c)
 {
+	tcase_add_test(c, answers_that_died_with_the_daemon_end_the_channel);
+	tcase_add_test(c, an_answer_that_died_with_its_session_ends_the_channel);
+	tcase_add_test(c, the_end_of_a_grant_is_opened_again);
 	tcase_add_test(c, a_channel_stays_on_its_link_when_the_numbers_change);
 	tcase_add_test(c, without_its_link_a_channel_is_revoked);
 	tcase_add_test(c, a_row_without_a_name_gets_one);

@@ -4,8 +4,8 @@
  *
  * Two and three real cores that exchange their messages by hand; the home of the parent is on
  * node a. Wanted: what the ranks of one node would get; a list that differs, or a rank, a node or
- * a home that is lost in the middle, ends it for all who wait, with the reason, at once; what is
- * asked a second time is answered as the first time; and nothing stays behind.
+ * a home that is lost in the middle, ends it for all who wait, with the reason, at once; and
+ * nothing stays behind. What is asked a second time: test_core_split_again.c.
  */
 #include "again.h"
 #include "away.h"
@@ -531,170 +531,6 @@ START_TEST(a_split_waits_for_a_node_that_comes_back)
 }
 END_TEST
 
-/* ---- again ---- */
-
-/* The same process on a new connection, as after a lost one. */
-static void reconnect(uint32_t rank)
-{
-	world_lose(&w, m[rank]);
-	m[rank] = member(m[rank]->node, m[rank]->pid);
-	world_attach(&w, m[rank], parent, rank);
-	ck_assert_int_eq(m[rank]->code, 0);
-}
-
-/* Before the others have spoken: the second word is the first one's, and counts once. */
-START_TEST(a_word_said_again_counts_once)
-{
-	form(2, 3);
-	w.opt.number = 11;
-	world_split(&w, m[1], parent, 1, 0, 0);
-	reconnect(1);
-	w.opt.number = 11;
-	world_split(&w, m[1], parent, 1, 0, 0);
-	world_split(&w, m[0], parent, 0, 0, 0);
-	ck_assert(world_waits(m[1]));
-	world_split(&w, m[2], parent, 2, 0, 0);
-	ck_assert(!world_waits(m[0]) && !world_waits(m[1]) && !world_waits(m[2]));
-	ck_assert_uint_eq(m[1]->ngroup, 3);
-	ck_assert(m[1]->sub_id && m[1]->sub_id == m[0]->sub_id);
-	all_die();
-}
-END_TEST
-
-/* The answer was on its way when the connection was lost: it is given again, and no second split
- * begins, in which this rank would be alone. */
-START_TEST(an_answer_that_was_lost_is_given_again)
-{
-	uint64_t sub_id;
-	uint32_t i;
-
-	form(2, 3);
-	for (i = 0; i < 3; i++) {
-		w.opt.number = 11 + i;
-		world_split(&w, m[i], parent, i, 0, 0);
-	}
-	sub_id = m[0]->sub_id;
-	sub_of_group(0);
-	sub_of_group(2);
-	reconnect(1);
-	world_advance(&w, 1000);
-	w.opt.number = 12;
-	world_split(&w, m[1], parent, 1, 0, 0);
-	ck_assert(!world_waits(m[1]));
-	ck_assert_int_eq(m[1]->code, 0);
-	ck_assert_uint_eq(m[1]->sub_id, sub_id);
-	sub_of_group(1);
-	ck_assert(!m[1]->code && m[1]->id == m[0]->id && m[1]->id != parent);
-	/* a split of its own is one */
-	w.opt.number = 13;
-	world_split(&w, m[1], parent, 1, 0, 0);
-	ck_assert(world_waits(m[1]));
-	for (i = 0; i < 3; i += 2) {
-		w.opt.number = 20 + i;
-		world_split(&w, m[i], parent, i, 0, 0);
-	}
-	ck_assert(!world_waits(m[1]));
-	ck_assert(m[1]->sub_id && m[1]->sub_id != sub_id);
-	all_die();
-}
-END_TEST
-
-/* A number is of one group: also when the home's daemon has begun anew between two splits. */
-START_TEST(a_number_is_not_given_twice)
-{
-	uint64_t first;
-	uint32_t i;
-
-	form(2, 2);
-	for (i = 0; i < 2; i++)
-		world_split(&w, m[i], parent, i, 0, 0);
-	first = m[1]->sub_id;
-	world_restart(&w, 0);
-	m[0] = member(0, 100);
-	world_attach(&w, m[0], parent, 0);
-	ck_assert_int_eq(m[0]->code, 0);
-	for (i = 0; i < 2; i++)
-		world_split(&w, m[i], parent, i, 0, 0);
-	ck_assert(!world_waits(m[0]) && m[0]->ngroup == 2);
-	ck_assert_uint_eq(m[0]->sub_id, m[1]->sub_id);
-	ck_assert(first && m[1]->sub_id != first);
-	all_die();
-}
-END_TEST
-
-/* Answers are kept only while there is room: other splits go first. */
-START_TEST(kept_answers_are_in_nobodys_way)
-{
-	uint32_t i, k;
-
-	form(2, 2);
-	for (k = 0; k < 3 * HC_GATHERS; k++) {
-		for (i = 0; i < 2; i++) {
-			w.opt.number = 1 + k;
-			world_split(&w, m[i], parent, i, 0, 0);
-		}
-		ck_assert(!world_waits(m[0]) && m[0]->ngroup == 2);
-		if (k % 97)
-			world_forget(&w);
-	}
-	all_die();
-}
-END_TEST
-
-START_TEST(a_sub_domain_asked_for_again)
-{
-	static const uint32_t ranks[] = {1, 0}, same[] = {1, 0, WORLD_END};
-	const struct world_item item = {8, NULL, same};
-	uint64_t first;
-
-	form(2, 2);
-	/* while it forms */
-	world_sub(&w, m[1], parent, 1, 5, ranks, 2);
-	reconnect(1);
-	world_sub(&w, m[1], parent, 1, 5, ranks, 2);
-	world_sub(&w, m[0], parent, 0, 5, ranks, 2);
-	first = m[0]->id;
-	ck_assert(!m[1]->code && m[1]->id == first && first != parent);
-	/* after it formed, when the answer was lost */
-	reconnect(1);
-	world_sub(&w, m[1], parent, 1, 5, ranks, 2);
-	ck_assert(!world_waits(m[1]));
-	ck_assert(!m[1]->code && m[1]->id == first);
-	/* the same of a batch */
-	world_batch(&w, m[1], parent, &item, 1);
-	world_batch(&w, m[0], parent, &item, 1);
-	ck_assert(m[1]->made[0] && m[1]->made[0] == m[0]->made[0]);
-	first = m[1]->made[0];
-	reconnect(1);
-	world_batch(&w, m[1], parent, &item, 1);
-	ck_assert(!world_waits(m[1]));
-	ck_assert_uint_eq(m[1]->made[0], first);
-	all_die();
-}
-END_TEST
-
-/* Of two items the second is asked for again: its rank gets another block, which is new to the row
- * that this node has of it, and is written while the item is looked at. */
-START_TEST(a_batch_asked_for_again_in_part)
-{
-	static const uint32_t same[] = {0, 1, WORLD_END};
-	const struct world_item items[] = {{8, NULL, same}, {9, NULL, same}};
-	uint64_t second;
-
-	form(2, 2);
-	world_batch(&w, m[0], parent, items, 2);
-	world_batch(&w, m[1], parent, items, 2);
-	second = m[1]->made[1];
-	ck_assert(second && second == m[0]->made[1]);
-	reconnect(1);
-	world_batch(&w, m[1], parent, &items[1], 1);
-	ck_assert(!world_waits(m[1]));
-	ck_assert_uint_eq(m[1]->codes[0], 0);
-	ck_assert_uint_eq(m[1]->made[0], second);
-	all_die();
-}
-END_TEST
-
 static void add(TCase *c)
 {
 	tcase_add_test(c, two_colours_across_nodes);
@@ -713,12 +549,6 @@ static void add(TCase *c)
 	tcase_add_test(c, the_home_is_lost_before_it_answers);
 	tcase_add_test(c, the_parent_is_suspended);
 	tcase_add_test(c, a_split_waits_for_a_node_that_comes_back);
-	tcase_add_test(c, a_word_said_again_counts_once);
-	tcase_add_test(c, an_answer_that_was_lost_is_given_again);
-	tcase_add_test(c, a_number_is_not_given_twice);
-	tcase_add_test(c, kept_answers_are_in_nobodys_way);
-	tcase_add_test(c, a_sub_domain_asked_for_again);
-	tcase_add_test(c, a_batch_asked_for_again_in_part);
 }
 
 int main(void)

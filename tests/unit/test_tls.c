@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "log.h"
+#include "pairs.h"
 #include "peers.h"
 #include "suite.h"
 
@@ -590,5 +591,6 @@ static void add(TCase *t)
 
 int main(void)
 {
+	hc_ports_own("test_tls");
 	return hc_suite_run("tls", add, 60);
 }

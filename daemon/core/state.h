@@ -149,10 +149,10 @@ struct hc_part {
 	uint32_t home_node;
 	uint8_t order, state, priority, weight;
 	bool published;
-	bool kept;       /* rows of this part itself are stored, or on their way */
-	bool away;       /* SUSPENDED on our own word: its home cannot be reached */
-	bool orphan;     /* its home is lost: it ends here by itself */
-	bool first_home; /* rank 0 is on the home's node, as it said when the epoch began */
+	bool kept;           /* rows of this part itself are stored, or on their way */
+	bool away;           /* SUSPENDED on our own word: its home cannot be reached */
+	bool orphan : 1;     /* its home is lost: it ends here by itself */
+	bool first_home : 1; /* rank 0 is on the home's node, as it said when the epoch began */
 	uint32_t home_life;
 	uint32_t roll;     /* serial of the table that its ranks here had, 0 = none that is known */
 	uint32_t since_ds; /* of the present state, as it was heard here; tenths of a second */

@@ -485,14 +485,16 @@ void hc_home_drain(struct hc_core *c, struct hc_home *h, uint32_t timeout_ms, ui
 {
 	struct hc_home_busy *b = hc_home_busy(c, h);
 	uint64_t limit = timeout_ms ? timeout_ms * 1000000ull : c->set.drain_timeout_ns;
+	const struct hc_told t = {HC_LOG_INFO, HC_W_event_code_DOMAIN_DRAINING, HC_NONE, 0};
 	char text[HC_CAUSE_MAX];
 
 	HC_TEXT(text, "destroyed by uid %u", uid);
 	h->leaving = false;
 	b->left = 0;
-	hc_home_set_cause(c, h, HC_W_event_code_DOMAIN_DRAINING, HC_NONE, 0, text);
+	if (!h->lost) /* the first cause stays: a restart of this daemon finds it DAMAGED */
+		hc_home_set_cause(c, h, HC_W_event_code_DOMAIN_DRAINING, HC_NONE, 0, text);
 	hc_home_set_state(c, h, HC_W_domain_state_DRAINING);
-	say(c, h, HC_LOG_INFO);
+	hc_home_told(c, h, &t, text);
 	b->deadline = c->now + limit;
 	hc_home_alarm(c, h, b->deadline);
 	hc_exchange_cancel(c, h->id, true, HC_E_GONE, text);

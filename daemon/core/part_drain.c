@@ -262,8 +262,8 @@ void hc_part_on_cut_ask(struct hc_core *c, uint32_t node, const struct hc_m_cut_
 		return;
 	b = hc_part_busy(c, p);
 	first = !b->draining;
-	/* the home has told the loss for which it asks anew */
-	known = p->state == HC_W_domain_state_DRAINING && !m->wait_cut;
+	/* the home has told the loss before: the first cause stays */
+	known = p->state >= HC_W_domain_state_DAMAGED && !m->wait_cut;
 	hc_digest_part(c, p);
 	p->number = m->number;
 	hc_part_become(c, p, HC_W_domain_state_DRAINING);

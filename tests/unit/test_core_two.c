@@ -6,6 +6,7 @@
  * hands the messages over in their order, as the connection between daemons keeps it.
  */
 #include "again.h"
+#include "away.h"
 #include "pages.h"
 #include "suite.h"
 #include "world.h"
@@ -548,6 +549,41 @@ START_TEST(a_cut_that_was_shown_outlives_the_daemon)
 }
 END_TEST
 
+/* A damaged domain is destroyed, a third node is lost meanwhile, and the home is killed: what
+ * damaged it first is its cause. */
+START_TEST(the_first_cause_outlives_a_drain)
+{
+	struct world_client *cl[3];
+	uint32_t i, k;
+
+	world_start(&w, 3);
+	for (i = 0; i < 9; i++)
+		if (i / 3 != i % 3)
+			hc_away_back(w.core[i / 3], w.node_of[i / 3][i % 3], 1000 + i % 3);
+	for (k = 0; k < 3; k++) {
+		cl[k] = member(k, 100 * (k + 1));
+		if (!k)
+			world_root_info(&w, cl[0], 3);
+		world_join_root(&w, cl[k], cl[0], 3, k);
+	}
+	id = cl[0]->id;
+	world_die(&w, cl[1]);
+	world_ops(&w, id, 0, 5, 1);
+	world_destroy(&w, cl[0], id);
+	hc_away_back(w.core[0], w.node_of[0][2], 777);
+	world_advance(&w, 1);
+	ck_assert_int_eq(state_of(0), HC_W_domain_state_DRAINING);
+	world_restart(&w, 0);
+	ck_assert_int_eq(state_of(0), HC_W_domain_state_DAMAGED);
+	ck_assert_str_eq(world_record(&w, 0, id)->cause, "rank 1, pid 200 on node b, exited");
+	ck_assert_uint_eq(world_record(&w, 0, id)->cause_kind, HC_W_event_code_RANK_DIED);
+	ck_assert_uint_eq(world_record(&w, 0, id)->cause_rank, 1);
+	world_dead(&w, 0, 100);
+	all_die();
+	end();
+}
+END_TEST
+
 START_TEST(leave_on_both_nodes)
 {
 	form();
@@ -718,6 +754,7 @@ static void add(TCase *c)
 	tcase_add_test(c, forced_names_the_far_rank);
 	tcase_add_test(c, death_on_b_while_the_cut_is_asked);
 	tcase_add_test(c, a_cut_that_was_shown_outlives_the_daemon);
+	tcase_add_test(c, the_first_cause_outlives_a_drain);
 	tcase_add_test(c, leave_on_both_nodes);
 	tcase_add_test(c, sub_domain_over_two_nodes);
 	tcase_add_test(c, only_the_home_is_obeyed);

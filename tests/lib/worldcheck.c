@@ -10,7 +10,7 @@
 #include "drain.h"
 #include "pages.h"
 #include "part.h"
-#include "quota.h"
+#include "worldquota.h"
 #include "state.h"
 #include "user.h"
 

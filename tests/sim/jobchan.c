@@ -19,7 +19,7 @@
 #include "jobsimp.h"
 
 #include "channel.h"
-#include "quota.h"
+#include "worldquota.h"
 #include "who.h"
 
 #include <string.h>

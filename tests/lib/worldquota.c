@@ -6,7 +6,7 @@
  * the link lies, and in virtual channels. A way out that shrinks with its ports is left out, as it
  * is for the limit of a link: what was granted before stays.
  */
-#include "quota.h"
+#include "worldquota.h"
 
 #include "channel.h"
 #include "part.h"

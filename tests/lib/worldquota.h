@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Judge of quota_link_percent, for worlds and the simulator: see quota.c. */
-#ifndef HC_TEST_QUOTA_H
-#define HC_TEST_QUOTA_H
+/* Judge of quota_link_percent, for worlds and the simulator: see worldquota.c. */
+#ifndef HC_WORLDQUOTA_H
+#define HC_WORLDQUOTA_H
 
 #include "core.h"
 
